@@ -120,7 +120,6 @@ impl ValueEnum for Format {
 }
 
 impl Format {
-    /// Returns the form of what is printed in this format.
     fn form(self) -> Form {
         match self {
             Self::Text => Form::Text,
@@ -130,7 +129,6 @@ impl Format {
         }
     }
 
-    /// Returns the text around the findings of one file or of many.
     fn frame(self, is_single: bool) -> Result<Frame, Failure> {
         match self {
             Self::Json if !is_single => Ok(ARRAY),
@@ -140,7 +138,6 @@ impl Format {
     }
 }
 
-/// Returns the failure for findings that cannot be printed in a format.
 fn unwritten(error: io::Error) -> Failure {
     Failure::new(error.to_string())
 }
@@ -224,7 +221,6 @@ pub(crate) fn suggestion(input: &Input, text: &Arc<String>) -> Option<String> {
     Some(format!("`{}` makes {edits} tried\n", shell_command("check", " --fix", file)))
 }
 
-/// Returns the differences from the former text.
 fn unified(file: &str, before: &str, after: &str) -> String {
     similar::TextDiff::from_lines(before, after).unified_diff().header(file, file).to_string()
 }
@@ -349,7 +345,6 @@ impl Args {
         Ok(outcome)
     }
 
-    /// Returns the settings of the check of a file.
     fn checking(&self, input: &Input) -> Checking {
         let weights = if input.is_stdin() { NeedForWeights::Optional } else { NeedForWeights::of(&input.file) };
         let mut checking = Checking { target: self.target, weights, fix: self.fix, ..Checking::default() };
@@ -363,7 +358,6 @@ impl Args {
         checking
     }
 
-    /// Returns the findings of a model for the programs that shall load it.
     fn for_programs(&self, model: &Model, input: &Input) -> Vec<Diagnostic> {
         let programs = self.purposes.iter().filter_map(|purpose| match purpose {
             Purpose::Program(program) => Some(*program),

@@ -30,12 +30,10 @@ impl<const N: usize> Columns<N> {
         Self { sides, rows: Vec::new() }
     }
 
-    /// Adds a line.
     pub(crate) fn push(&mut self, style: Style, row: [String; N]) {
         self.rows.push((style, row));
     }
 
-    /// Returns the lines, each with a line end.
     pub(crate) fn print(&self) -> String {
         self.lines().collect()
     }

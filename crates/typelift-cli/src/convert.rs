@@ -237,7 +237,6 @@ impl Args {
         Ok(Conversion { totals: Some(totals), report })
     }
 
-    /// Returns the conversion for these options.
     fn conversion(&self) -> Result<typelift::Conversion, Failure> {
         let unneeded = match self {
             Self { keep_noop_converts: true, .. } => Unneeded::Kept,

@@ -439,7 +439,6 @@ fn consequences(change: &Change, all: bool, text: &mut String) {
     }
 }
 
-/// Returns the number of layers among consequences.
 fn layers(follows: &[&Consequence]) -> usize {
     follows.iter().map(|follow| follow.path.as_str()).collect::<std::collections::HashSet<_>>().len()
 }

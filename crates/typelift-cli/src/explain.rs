@@ -43,7 +43,6 @@ pub(crate) fn text(code: Option<Code>) -> String {
     }
 }
 
-/// Returns a heading and a line for each code of a severity.
 fn listed(severity: Severity) -> String {
     let mut columns = Columns::new([Side::Left, Side::Left]);
     for code in Code::ALL.iter().filter(|code| code.severity() == severity) {
@@ -52,7 +51,6 @@ fn listed(severity: Severity) -> String {
     format!("{severity}s\n{}", columns.print())
 }
 
-/// Returns the section of the page for a code, with its heading.
 fn section(code: Code) -> Option<&'static str> {
     let start = PAGE.find(&format!("\n## {code}\n"))? + 1;
     let rest = PAGE.get(start..)?;

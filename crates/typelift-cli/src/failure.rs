@@ -69,7 +69,6 @@ impl Failure {
         self
     }
 
-    /// Adds the name of the current model, if the message names no file.
     pub(crate) fn at(mut self, place: &str) -> Self {
         if let Self::Other { message, file, .. } = &mut self
             && file.as_deref() != Some(Path::new(place))

@@ -26,12 +26,10 @@ pub(crate) fn lay_out(columns: Option<usize>, full_names: bool) {
     let _set = LAYOUT.set((columns.map(|columns| columns.max(NARROWEST)), full_names));
 }
 
-/// Returns the width of a line on a terminal.
 pub(crate) fn columns() -> Option<usize> {
     LAYOUT.get().and_then(|layout| layout.0)
 }
 
-/// Returns the width of a line.
 pub(crate) fn width() -> usize {
     columns().unwrap_or(DEFAULT_TERM_WIDTH)
 }

@@ -212,7 +212,6 @@ fn with_few_examples(command: Command) -> Command {
     command.after_help(few).after_long_help(all)
 }
 
-/// Returns the heading of an option, and its position under it.
 fn place(long: &str) -> Option<(&'static str, usize)> {
     HEADINGS.iter().find_map(|(heading, options)| {
         let order = options.iter().position(|option| *option == long)?;

@@ -125,7 +125,6 @@ pub(crate) fn names(known: &[&'static str]) -> PossibleValuesParser {
     known.iter().map(value).collect::<Vec<_>>().into()
 }
 
-/// Returns a parser of values by their text forms, which are all listed.
 pub(crate) fn parsed<T>(texts: &[&'static str]) -> impl TypedValueParser<Value = T>
 where
     T: FromStr<Err = String> + Clone + Send + Sync + 'static,
@@ -199,7 +198,6 @@ impl Drop for Loaded {
 /// Limit on the memory for computed values of one model, in bytes, where one is given.
 static MEMORY: OnceLock<Option<u64>> = OnceLock::new();
 
-/// Sets the limit on the memory for computed values. The first call counts.
 pub(crate) fn limit_memory(bytes: Option<u64>) {
     let _first = MEMORY.set(bytes);
 }
@@ -220,12 +218,10 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     size.ok_or_else(|| "expected a number of bytes, such as 512M or 2G".to_owned())
 }
 
-/// True if a path stands for standard input or output.
 pub(crate) fn is_dash(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// True if a path stands for standard output.
 pub(crate) fn is_stdout(path: &Path) -> bool {
     is_dash(path) || ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].iter().any(|name| path == Path::new(name))
 }
@@ -319,7 +315,6 @@ impl Input {
         }
     }
 
-    /// Returns the bytes of the file and its state.
     fn bytes(&self) -> Result<(Vec<u8>, ReadFrom), Failure> {
         let path = &self.file;
         let too_long = || Failure::new(format!("`{}` is 4 GiB or longer, and no IR is", path.display())).of(path);
@@ -409,7 +404,6 @@ impl InputChanges {
         self.set_type.is_empty() && self.set_shape.is_empty() && self.set_length.is_empty()
     }
 
-    /// Returns the shapes that inputs get, by `--set-shape` and `--set-length`.
     pub(crate) fn shapes(&self, model: &Model) -> Result<Vec<(String, Shape)>, Failure> {
         let mut shapes = self.set_shape.clone();
         if self.set_length.is_empty() {

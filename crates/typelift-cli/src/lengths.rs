@@ -74,7 +74,6 @@ fn when(at: Noticed) -> &'static str {
     }
 }
 
-/// Returns the document of a model.
 pub(crate) fn document<'a>(types: Types<'a>, model: &Model, shapes: &'a Shapes) -> Document<'a> {
     let lines = Lines::new(model.source().clone());
     let symbol = |symbol: &'a Symbol| {

@@ -166,7 +166,6 @@ impl<A: FromArgMatches, const WHOLE: bool> FromArgMatches for Deferred<A, WHOLE>
     }
 }
 
-/// Returns the program with all commands and their help.
 fn whole_command() -> Command {
     help::arranged(Cli::<true>::command())
 }

@@ -47,7 +47,6 @@ pub(crate) struct OutputArgs {
     is_directory: OnceLock<bool>,
 }
 
-/// Returns the parser of `--weights`.
 fn weights() -> impl TypedValueParser<Value = WeightsMode> {
     let modes = [
         (
@@ -93,7 +92,6 @@ pub(crate) struct Destination {
 }
 
 impl OutputArgs {
-    /// True if there is a destination.
     pub(crate) fn is_given(&self) -> bool {
         self.in_place || self.output.is_some()
     }
@@ -107,12 +105,10 @@ impl OutputArgs {
         self.output.as_deref().filter(|path| *self.is_directory.get_or_init(|| is_directory(path)))
     }
 
-    /// Returns the options for the text of a model.
     pub(crate) fn text(&self, input: &Input, refresh_ports: bool) -> WriteOptions {
         WriteOptions { canonical: self.canonical, refresh_ports, on_one_thread: input.on_one_thread }
     }
 
-    /// Returns the destination of a model.
     fn path(&self, input: &Input) -> Option<PathBuf> {
         match (&self.output, &input.member) {
             (Some(directory), Some(member)) => Some(directory.join(&member.place)),
@@ -184,7 +180,6 @@ impl Target {
         })))
     }
 
-    /// Returns the name of the destination.
     pub(crate) fn name(&self) -> String {
         match self {
             Self::Stdout => "<stdout>".to_owned(),
@@ -276,7 +271,6 @@ impl Destination {
             .then(|| format!("the .bin has {new} bytes, and the one of the input {old}\n"))
     }
 
-    /// Returns the symbolic links among the two files, each with its target.
     fn links(&self) -> Vec<(PathBuf, PathBuf)> {
         let files = [self.path.clone(), self.path.with_extension("bin")];
         files.into_iter().filter_map(|file| fs::read_link(&file).ok().map(|target| (file, target))).collect()
@@ -319,7 +313,6 @@ impl Destination {
     }
 }
 
-/// Returns a line that says which link was replaced by a file.
 fn replaced((link, target): &(PathBuf, PathBuf)) -> String {
     format!("`{}` was a link to `{}`, which stays as it is; now it is a file\n", link.display(), target.display())
 }
@@ -428,7 +421,6 @@ pub(crate) fn directory(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// True if two paths lead to one file or directory.
 pub(crate) fn same_file(a: &Path, b: &Path) -> bool {
     FileId::of(a) == FileId::of(b)
 }

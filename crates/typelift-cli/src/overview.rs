@@ -135,7 +135,6 @@ fn metadata(model: &Model, file: &Path) -> Vec<(&'static str, Vec<(String, Strin
     ]
 }
 
-/// Adds rows under one title, the first few of them.
 fn list(title: &str, len: usize, of: impl Fn(usize) -> (String, String), row: &mut impl FnMut(&str, String, String)) {
     for at in 0..len.min(MOST) {
         let (name, what) = of(at);
@@ -146,7 +145,6 @@ fn list(title: &str, len: usize, of: impl Fn(usize) -> (String, String), row: &m
     }
 }
 
-/// Returns an input or output as `images` and `f32[?,3]`.
 fn end(tensor: &Tensor) -> (String, String) {
     (Clean(&tensor.name).to_string(), format!("{}{}", tensor.element_type, tensor.shape))
 }

@@ -78,7 +78,6 @@ struct Entry {
     line: Option<usize>,
 }
 
-/// Returns the layer of a change.
 fn key(change: &Change) -> (&Place, LayerId) {
     (&change.layer.place, change.layer.id)
 }
@@ -248,7 +247,6 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    /// True if the model does not change.
     pub(crate) fn change_nothing(&self) -> bool {
         self.replaced == 0
             && self.changes == [0; KINDS.len()]
@@ -329,7 +327,6 @@ impl Row {
         }
     }
 
-    /// Returns the text that rows of sibling blocks share.
     fn pattern(&self) -> [String; 4] {
         let name = self.name.split_once(' ').map_or("", |(_, name)| name);
         let key = [&format!("{}{}", self.sign, without_numbers(name)), &self.types, &self.loss].map(String::clone);
@@ -337,7 +334,6 @@ impl Row {
         [name, types, loss, reason_pattern(&self.reason)]
     }
 
-    /// Adds a row with the same pattern.
     fn absorb(&mut self, pattern: &[String; 4]) {
         self.count += 1;
         self.name = format!("{} x {}", self.count, &pattern[0][1..]);

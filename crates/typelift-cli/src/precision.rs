@@ -86,7 +86,6 @@ pub(crate) fn remarks(plan: &Plan) -> Vec<String> {
     remarks
 }
 
-/// Returns a table of the constants with the largest losses.
 pub(crate) fn table(plan: &Plan) -> String {
     let worst = plan.worst(LISTED);
     if worst.is_empty() {

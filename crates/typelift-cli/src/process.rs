@@ -114,7 +114,6 @@ impl Output {
         Ok(Self { kept, ended })
     }
 
-    /// Returns what was kept, once the program has ended.
     pub(crate) fn text(&self) -> Vec<u8> {
         let _ended_or_not = self.ended.recv_timeout(LAST_WORDS);
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).clone()

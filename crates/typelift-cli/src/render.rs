@@ -211,7 +211,6 @@ fn brief(text: &str) -> Cow<'_, str> {
     format!("{start}…{end}").into()
 }
 
-/// True if the marked line names the layer.
 fn shows(lines: &Lines, diagnostic: &Diagnostic, layer: &LayerRef) -> bool {
     let Some(label) = diagnostic.labels.first().filter(|_| layer.place.is_model()) else { return false };
     let line = lines.line(lines.line_at(label.span.start));
@@ -304,7 +303,6 @@ fn is_long(label: &Label) -> bool {
     fit::columns().is_some_and(|columns| label.message.to_string().width() > columns * 5 / 8)
 }
 
-/// Returns the columns that a label takes after the marked part.
 fn said_width(label: &Label) -> usize {
     if is_long(label) { 0 } else { label.message.to_string().width() + 1 }
 }

@@ -131,7 +131,6 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
 }
 
 impl Args {
-    /// Returns all statements, those of files first.
     fn script(&self) -> Result<Script, Failure> {
         let mut text = String::new();
         for file in &self.rules {
@@ -319,7 +318,6 @@ fn source(name: &str) -> String {
     format!("{}\n{}", library::COMMON, sets.collect::<Vec<_>>().join("\n"))
 }
 
-/// Returns the tensor names of the outputs that remain after a removal.
 fn left(model: &Model) -> String {
     let names = model.outputs().map(|end| {
         let tensor = model.graph().producer(end.id().input(0)).and_then(|source| model.graph().output(source));

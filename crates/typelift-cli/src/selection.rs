@@ -64,7 +64,6 @@ impl<'a> Selection<'a> {
         Self { graph, near: None, only: Vec::new(), folds: false }
     }
 
-    /// True if all layers are shown unchanged.
     pub(crate) fn is_all(&self) -> bool {
         self.near.is_none() && self.only.is_empty() && !self.folds
     }
@@ -81,7 +80,6 @@ impl<'a> Selection<'a> {
         self.is_wanted(layer) || layer.bodies().iter().any(|body| self.opens(body))
     }
 
-    /// True if a body has selected layers.
     pub(crate) fn opens(&self, body: &Body) -> bool {
         if self.near.is_some() {
             return false;
@@ -133,7 +131,6 @@ fn within(id: LayerId, depth: usize, next: impl Fn(LayerId) -> Vec<LayerId>) -> 
     found
 }
 
-/// Returns the layer that a word means.
 fn find(model: &Model, word: &str) -> Result<(Place, LayerId), Failure> {
     model.find(word).map_err(|error| {
         let failure = Failure::new(error.to_string());

@@ -103,7 +103,6 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     Ok(Status::Done)
 }
 
-/// Returns the metadata of a model and its layers as statements.
 fn metadata(model: &Model) -> String {
     let mut text = String::new();
     for (path, value) in model.rt_info_entries() {

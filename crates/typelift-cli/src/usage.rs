@@ -331,7 +331,6 @@ fn suggested(error: &Error) -> Option<String> {
     })
 }
 
-/// Returns what was probably meant.
 fn tip(error: &Error, program: &Command, arguments: &[OsString]) -> Option<String> {
     match error.kind() {
         ErrorKind::InvalidSubcommand => verb_tip(&text(error, ContextKind::InvalidSubcommand)?, program),
@@ -376,7 +375,6 @@ fn text(error: &Error, kind: ContextKind) -> Option<String> {
     }
 }
 
-/// Returns advice for a file of another program, by its ending.
 pub(crate) fn other_file(path: &str) -> Option<String> {
     let lower = path.to_ascii_lowercase();
     let (_, advice) = FILES.iter().find(|(ending, _)| lower.ends_with(ending))?;
@@ -475,7 +473,6 @@ fn example(verb: &str) -> Option<&'static str> {
     EXAMPLES.iter().find(|(name, _)| *name == verb).map(|(_, line)| *line)
 }
 
-/// Returns the command among the arguments.
 fn verb_of<'p>(program: &'p Command, arguments: &[OsString]) -> Option<&'p Command> {
     arguments.iter().skip(1).find_map(|word| program.find_subcommand(word))
 }

@@ -194,7 +194,6 @@ impl RunArgs {
         verification
     }
 
-    /// Returns the settings of A and B.
     pub(crate) fn settings(&self) -> [Setting; 2] {
         self.sides.options().settings()
     }
@@ -422,7 +421,6 @@ fn growth(block: &Growth) -> String {
     }
 }
 
-/// Returns the inputs, the device and the tolerance.
 fn circumstances(report: &Report) -> String {
     let mut text = String::new();
     for (at, sample) in report.samples.iter().enumerate() {

@@ -118,7 +118,6 @@ fn cached(model: &Path) -> Result<PathBuf, Failure> {
     Ok(folder.join(stem.unwrap_or("model".as_ref())).with_added_extension("html"))
 }
 
-/// True if a browser has a screen to open on.
 fn has_display() -> bool {
     cfg!(any(windows, target_os = "macos"))
         || ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some())
@@ -135,7 +134,6 @@ pub(crate) struct Extras<'a> {
     pub(crate) most_bytes: Option<usize>,
 }
 
-/// Returns the page of an inferred model with its findings.
 pub(crate) fn draw(model: &Model, file: &Path, found: &[Diagnostic], extras: Extras<'_>) -> Result<String, Failure> {
     let (title, name) = (file.file_stem().unwrap_or_default().to_string_lossy(), file.display().to_string());
     let mut page = Page::new(model, found);

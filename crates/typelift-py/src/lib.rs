@@ -76,7 +76,6 @@ fn check_rule(py: Python<'_>, rule: Spec) -> PyResult<()> {
     rule.check().map_err(|failure| failure.raise(py))
 }
 
-/// Returns the common type of operands as one JSON record.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "a function for Python owns what it is given")]
 fn promote(
@@ -91,7 +90,6 @@ fn promote(
         .map_err(|refusal| Failure::Value(refusal.to_string()).raise(py))
 }
 
-/// Returns the tables of a rule set: their titles and rows.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "a function for Python owns what it is given")]
 fn promotion_tables(
@@ -104,7 +102,6 @@ fn promotion_tables(
         .map_err(|refusal| Failure::Value(refusal.to_string()).raise(py))
 }
 
-/// Returns the names of the rule sets that have an operation.
 #[pyfunction]
 fn rule_sets(operation: &str) -> Vec<&'static str> {
     let all = typelift::promote::RuleSet::all();

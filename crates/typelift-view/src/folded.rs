@@ -38,7 +38,6 @@ impl Folding {
         &self.texts[start..self.ends[number]]
     }
 
-    /// Adds it if it is new.
     fn place(&mut self) -> usize {
         let hash = self.places.hasher().hash_one(&self.text);
         let known = self.places.get(&hash).map(|&number| number as usize);

@@ -32,7 +32,6 @@ impl Installations {
         Self { seconds, processes: Vec::new(), models: HashMap::new(), next: 0 }
     }
 
-    /// Returns the position of the process for a Python.
     fn of(&mut self, python: Option<&Path>) -> usize {
         let known = self.processes.iter().position(|(known, _)| known.as_deref() == python);
         known.unwrap_or_else(|| {
@@ -42,13 +41,11 @@ impl Installations {
         })
     }
 
-    /// Returns the process for files, which is any that runs.
     fn any(&mut self) -> &mut Process {
         let at = if self.processes.is_empty() { self.of(None) } else { 0 };
         &mut self.processes[at].1
     }
 
-    /// Returns the bytes of an `.npz` file with these arrays.
     pub(crate) fn pack(&mut self, arrays: &[(String, Tensor)]) -> Result<Vec<u8>, RunError> {
         let names: Vec<&str> = arrays.iter().map(|(name, _)| name.as_str()).collect();
         let tensors: Vec<Value> = arrays.iter().map(|(_, tensor)| described(tensor)).collect();

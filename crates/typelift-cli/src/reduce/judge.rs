@@ -57,15 +57,12 @@ pub(super) trait Wanted: Sync {
     /// Sees how the original behaves. Returns why it cannot be reduced, if so.
     fn learn(&self, original: &Model) -> Result<Option<String>, Failure>;
 
-    /// True if a candidate behaves in the same way.
     fn is_interesting(&self, candidate: &Model) -> Result<bool, Stop>;
 
-    /// True if the original makes a command succeed.
     fn succeeds(&self) -> bool {
         false
     }
 
-    /// Returns the part of another model that belongs to a candidate.
     fn other_for(&self, _candidate: &Model) -> Option<Model> {
         None
     }
@@ -201,7 +198,6 @@ fn with_path(part: &OsString, path: &Path) -> OsString {
     }
 }
 
-/// Creates a temporary folder that no other user can read.
 fn private_folder() -> std::io::Result<tempfile::TempDir> {
     let mut folder = tempfile::Builder::new();
     #[cfg(unix)]

@@ -106,7 +106,6 @@ impl Args {
     }
 }
 
-/// Returns the statistics for packages in other languages.
 pub(crate) fn answer(asked: &Asked<'_>) -> Result<(String, String), Failure> {
     let (stats, map) = (typelift::stats(asked.model), PrecisionMap::new(asked.model, asked.found).rows);
     Ok((text(asked.file, &stats, &map), serde_json::to_string(&(stats, map))?))

@@ -207,7 +207,6 @@ fn without(model: &Model, place: &Place, layers: &HashSet<LayerId>) -> Option<Mo
     Some(model)
 }
 
-/// Returns the type, shape and bytes of a tensor of zeros.
 fn zeros(
     graph: &Edit<'_>,
     tensor: typelift::model::graph::Output,

@@ -120,13 +120,11 @@ impl Difference {
         if self.not_finite > 0 || self.shapes.is_some() { f64::INFINITY } else { self.max_relative }
     }
 
-    /// Returns the larger difference of a tensor in two samples or steps.
     pub(super) fn or_worse(self, other: Self) -> Self {
         if (other.same, self.size()) < (self.same, other.size()) && (!other.same || self.same) { other } else { self }
     }
 }
 
-/// Returns the largest absolute finite value.
 fn scale(values: &[f64]) -> f64 {
     values.iter().filter(|value| value.is_finite()).fold(0.0, |scale, value| value.abs().max(scale))
 }

@@ -66,7 +66,6 @@ impl RunOptions {
     }
 }
 
-/// True if the value of a property turns off an approximation.
 pub(super) fn is_exact(name: &str, value: &str) -> bool {
     EXACT.contains(&(name, value))
 }

@@ -56,7 +56,6 @@ pub(super) fn short(fixed: &Model, open: &Model, least: i64) -> Short {
     found
 }
 
-/// Returns the length of an axis of an input.
 fn length(graph: &Graph, layer: LayerId, input: usize, axis: i64) -> Option<Dim> {
     let shape: &Shape = graph.output(graph.producer(layer.input(input))?)?.shape();
     let dims = shape.dims()?;
@@ -106,7 +105,6 @@ fn mixed(graph: &Graph, layer: &Layer, weights: &Weights) -> Vec<(usize, i64)> {
     }
 }
 
-/// Returns the axes along which a loop slices its inputs.
 fn sliced(layer: &Layer) -> Vec<(usize, i64)> {
     let entries = layer.bodies().iter().flat_map(Body::port_map).filter(|entry| entry.direction == Direction::Input);
     entries.filter_map(|entry| Some((usize::try_from(entry.external_port_id).ok()?, entry.axis?))).collect()

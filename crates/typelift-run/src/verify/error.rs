@@ -19,7 +19,6 @@ pub enum Side {
 }
 
 impl Side {
-    /// Returns the side at a position: 0 is A.
     pub(super) fn of(position: usize) -> Self {
         if position == 0 { Self::A } else { Self::B }
     }

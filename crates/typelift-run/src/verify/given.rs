@@ -150,7 +150,6 @@ impl<'p> Arrays<'p> {
     }
 }
 
-/// Returns a tensor in the type of an input.
 fn converted(model: &Model, position: usize, name: &str, tensor: &Tensor) -> Result<Tensor, VerifyError> {
     let id = ids(End::Input, model).get(position).copied();
     let port = id.and_then(|id| model.graph().output(id.output(0)));

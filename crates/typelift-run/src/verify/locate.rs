@@ -275,7 +275,6 @@ pub(super) fn in_chunks(
     Ok(left_out)
 }
 
-/// Returns how many of the first tensors are exposed at a time.
 fn chunk(graph: &Graph, targets: &[Target]) -> usize {
     let mut bytes = 0;
     let size = |target: &Target| {

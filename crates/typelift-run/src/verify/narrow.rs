@@ -49,7 +49,6 @@ fn narrow(graph: &Graph) -> Vec<Output> {
     tensors(graph, is_computed, |ty| ty == ElementType::F16)
 }
 
-/// Returns the outputs of some layers that have one of some types.
 fn tensors(graph: &Graph, is_wanted: impl Fn(&Layer) -> bool, has_type: impl Fn(ElementType) -> bool) -> Vec<Output> {
     let ports = |layer: &Layer| (0..layer.outputs().len()).map(|port| layer.id().output(port)).collect::<Vec<_>>();
     let all = graph.layers().filter(|layer| is_wanted(layer)).flat_map(ports);

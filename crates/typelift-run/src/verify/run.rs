@@ -193,7 +193,6 @@ struct Done {
     short: Short,
 }
 
-/// True if a graph or one of its bodies has an If.
 fn has_branches(graph: &Graph) -> bool {
     graph
         .layers()
@@ -816,7 +815,6 @@ impl Work<'_> {
     }
 }
 
-/// Returns the tensors of a graph that depend on the values of inputs.
 fn all_targets(graph: &Graph) -> Vec<Target> {
     let roles = roles(graph);
     let is_data = |layer: &&Layer| {
@@ -832,7 +830,6 @@ fn all_targets(graph: &Graph) -> Vec<Target> {
     tensors.filter(is_used).map(|tensor| Target { a: tensor, b: tensor }).collect()
 }
 
-/// Returns the largest error of each block, in topological order.
 fn growth(graph: &Graph, located: &Located) -> Vec<Growth> {
     let mut blocks: Vec<Growth> = Vec::new();
     for (target, difference) in located.targets.iter().zip(&located.differences) {

@@ -39,12 +39,10 @@ impl Session {
         }
     }
 
-    /// Returns the properties of a side, as its device reports them.
     pub(super) fn config(&self, side: usize) -> &BTreeMap<String, String> {
         &self.loaded[side].config
     }
 
-    /// True if the device of a side computes in a single thread.
     pub(super) fn has_one_thread(&self, side: usize) -> bool {
         self.config(side).get(THREADS).is_some_and(|threads| threads == "1")
     }

@@ -57,7 +57,6 @@ impl Tensor {
         Some(Self::new(ty, self.dims.clone(), self.array()?.converted(ty)?.encode()?))
     }
 
-    /// Returns the same values in a type that NumPy has.
     pub(super) fn for_numpy(&self) -> Self {
         let ty = match self.element_type {
             ElementType::Bf16 => ElementType::F32,

@@ -69,7 +69,6 @@ fn is_quantized(a: &Model, b: &Model, most: f64) -> bool {
     })
 }
 
-/// True if both models round computed values to bf16.
 pub(super) fn round(a: &Model, b: &Model) -> bool {
     let is_rounded = |graph: &Graph| {
         let roles = roles(graph);
@@ -79,7 +78,6 @@ pub(super) fn round(a: &Model, b: &Model) -> bool {
     [a, b].into_iter().all(|model| model.walk().any(|(_, graph)| is_rounded(graph)))
 }
 
-/// Returns the element types of all tensors of a model.
 pub(super) fn types(model: &Model) -> BTreeSet<ElementType> {
     let graphs = model.walk();
     graphs

@@ -43,7 +43,6 @@ impl FileId {
         Self(Id::Path(std::path::absolute(&path).unwrap_or(path)))
     }
 
-    /// True if an open file is still the one at `path`.
     pub(crate) fn is_at(file: &File, path: &Path) -> bool {
         #[cfg(unix)]
         {

@@ -82,7 +82,6 @@ pub(crate) fn faults_after(model: &Model, found: Vec<Diagnostic>) -> Vec<Diagnos
     joined(model, found, false)
 }
 
-/// Adds lints, and notes if requested, and merges findings with the same cause.
 fn joined(model: &Model, mut found: Vec<Diagnostic>, has_notes: bool) -> Vec<Diagnostic> {
     let errors = Errors::new(model, &found);
     let mut check = Check::new(model, &errors);
@@ -269,7 +268,6 @@ impl<'a> Check<'a> {
         Diagnostic { layer: Some(self.reference(layer)), ..Diagnostic::new(code, message) }
     }
 
-    /// Returns the position of `attribute` in the `element` of a layer.
     fn locate(&self, layer: &Layer, element: &str, attribute: &str) -> Span {
         xml::locate(self.source, layer.span().unwrap_or_default(), element, attribute)
     }

@@ -25,7 +25,6 @@ pub(crate) fn check_precision(model: &Model, to: ElementType, has_errors: bool) 
     found
 }
 
-/// Returns the risks of layers that no mark keeps in their type.
 fn unmarked(model: &Model, to: ElementType) -> Vec<Risk> {
     let mut risks = risks(model, to);
     risks.retain(|risk| to == ElementType::I32 || !risk.keep.iter().all(|layer| is_marked(model, layer)));
@@ -83,7 +82,6 @@ fn is_marked(model: &Model, layer: &LayerRef) -> bool {
     layer_of(model, layer).is_some_and(|layer| is_end(layer) || Marks::of(layer, model.version()).keeps_precision())
 }
 
-/// True if a layer computes in this type as the file is.
 fn computes_in(model: &Model, layer: &LayerRef, ty: ElementType) -> bool {
     layer_of(model, layer).is_some_and(|layer| layer.outputs().first().is_some_and(|port| port.element_type() == ty))
 }

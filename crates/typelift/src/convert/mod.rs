@@ -344,7 +344,6 @@ impl Conversion {
         Ok(changes)
     }
 
-    /// Returns the risks of the types that a typed model will get.
     fn risks(&self, model: &Model, kept: &Kept) -> Vec<Risk> {
         let stored = match &self.storage {
             Some(Storage::Compress { to, .. }) => Some(*to),
@@ -357,7 +356,6 @@ impl Conversion {
         risks.filter(|risk| !risk.keep.iter().all(is_kept)).collect()
     }
 
-    /// Adds marks to the kept layers, if requested. Returns the newly marked layers.
     fn mark(&self, model: &mut Model, kept: &Kept, changes: &mut Vec<Change>) -> Result<Vec<LayerRef>, EditError> {
         if !self.mark_keeps || kept.is_empty() {
             return Ok(Vec::new());
@@ -467,7 +465,6 @@ impl Conversion {
         done.map_err(|error| ConvertError::Pass { pass: name, error })
     }
 
-    /// Returns the passes that replace ConvertPromoteTypes and remove Converts.
     fn passes(&self) -> (Pass, Pass) {
         match self.unneeded {
             Unneeded::Kept => (LOWER_PROMOTE_TYPES, UNIQUE_TENSOR_NAMES),
@@ -477,7 +474,6 @@ impl Conversion {
     }
 }
 
-/// Returns the error that ends a conversion, with all findings, `errors` last.
 fn refusal(found: &mut Vec<Diagnostic>, mut errors: Vec<Diagnostic>) -> ConvertError {
     found.append(&mut errors);
     ConvertError::Refused(std::mem::take(found))
@@ -497,7 +493,6 @@ fn help_to_adapt(model: &Model, changed: &[LayerId], inferred: &mut [Diagnostic]
     first.fixes.push(Fix::untried(FixAction::Advise(message!("make it adapt with the statements {}"; statements))));
 }
 
-/// Returns an error if there are findings that are errors.
 fn refuse_errors(found: &mut Vec<Diagnostic>) -> Result<(), ConvertError> {
     match found.iter().any(Diagnostic::is_error) {
         true => Err(refusal(found, Vec::new())),
@@ -510,7 +505,6 @@ fn is_retyped(change: &Change) -> bool {
     change.action == Action::Retyped && change.layer.place.is_model()
 }
 
-/// Adds inputs and outputs whose type changed, if they are not listed yet.
 fn note_retyped(mut retyped: Vec<Change>, changes: &mut Vec<Change>) {
     let known: HashSet<_> = changes.iter().filter(|it| is_retyped(it)).map(|it| it.layer.id).collect();
     retyped.retain(|it| !known.contains(&it.layer.id));

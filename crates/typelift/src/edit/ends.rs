@@ -197,7 +197,6 @@ impl Edit<'_> {
         found
     }
 
-    /// Returns these layers and all layers that depend on them.
     fn following(&self, mut pending: Vec<LayerId>) -> Vec<LayerId> {
         let mut seen = HashSet::default();
         let mut found = Vec::new();

@@ -297,7 +297,6 @@ impl TakenNames {
         Self { layers, tensors: tensor_names(graph, &HashSet::default()), next: HashMap::default() }
     }
 
-    /// Adds the names of a layer and its tensors.
     pub(crate) fn add(&mut self, layer: &Layer) {
         self.layers.insert(layer.name().to_owned());
         self.tensors.extend(layer.outputs().iter().flat_map(|port| port.names()));

@@ -100,7 +100,6 @@ impl Model {
         (!parts.is_empty()).then(|| parts.join(", "))
     }
 
-    /// Returns the layout in the metadata of an input or output.
     pub(crate) fn layout(&self, end: LayerId) -> Option<String> {
         let layer = self.graph.layer(end)?;
         let port = match ops::kind(layer) {
@@ -246,7 +245,6 @@ impl Edit<'_> {
     }
 }
 
-/// Returns the `layout` attribute of an entry of this name.
 fn layout_of(rt_info: &str) -> Option<String> {
     value_of(rt_info, "layout").filter(|layout| !layout.is_empty())
 }
@@ -273,7 +271,6 @@ fn keys(path: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Returns a key as a path contains it.
 fn quoted(key: &str) -> String {
     let is_bare = |c: char| !c.is_whitespace() && !"/=\".".contains(c);
     if key.chars().all(is_bare) { key.to_owned() } else { format!("\"{key}\"") }

@@ -122,7 +122,6 @@ impl Drop for Attempt<'_, '_> {
 }
 
 impl Edit<'_> {
-    /// Returns the version of the model's format.
     pub(crate) fn version(&self) -> IrVersion {
         self.version
     }
@@ -328,7 +327,6 @@ impl Edit<'_> {
         self.set_metadata(to, rt_info)
     }
 
-    /// Sets the `<rt_info>` element of a layer.
     pub(crate) fn set_metadata(&mut self, id: LayerId, rt_info: Option<Text>) -> Result<(), EditError> {
         if self.graph.checked(id)?.rt_info != rt_info {
             self.changed(id)?.rt_info = rt_info;
@@ -354,7 +352,6 @@ impl Edit<'_> {
         self.set_tensor_metadata(to, rt_info)
     }
 
-    /// Sets the `<rt_info>` element of a tensor.
     pub(crate) fn set_tensor_metadata(&mut self, tensor: Output, rt_info: Option<Text>) -> Result<(), EditError> {
         if self.graph.checked_output(tensor)?.rt_info != rt_info {
             let port = self.changed(tensor.layer)?.outputs.get_mut(tensor.port).ok_or(EditError::NoOutput(tensor))?;

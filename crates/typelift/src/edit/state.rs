@@ -172,7 +172,6 @@ impl Edit<'_> {
         Ok(Some(self.add(broadcast, &[zero, shape])?.output(0)))
     }
 
-    /// Returns the axis of a variable that a Concat extends.
     fn growing_axis(&self, given: Output, rank: usize) -> Option<usize> {
         let concat =
             self.layer(given.layer).filter(|layer| layer.operation().is_some_and(|row| row.name() == "Concat"))?;
@@ -271,7 +270,6 @@ impl Edit<'_> {
         })
     }
 
-    /// Returns the layers that read and write a variable.
     fn variable(&self, variable: &str) -> Result<(LayerId, LayerId), EditError> {
         let of = |kind: LayerKind| {
             let is_it = |layer: &&Layer| ops::kind(layer) == kind && layer.attribute("variable_id") == Some(variable);

@@ -145,20 +145,17 @@ pub enum Owner {
     Element(String),
 }
 
-/// Returns the type that a change of precision replaces by `to`.
 pub(crate) fn replaced_by(to: ElementType) -> ElementType {
     if to == ElementType::I32 { ElementType::I64 } else { ElementType::F32 }
 }
 
 impl FixAction {
-    /// True if the action is advice or an edit of the text.
     fn is_of_text(&self) -> bool {
         matches!(self, Self::Advise(_) | Self::Add { .. } | Self::AddEdge { .. } | Self::Edit { .. })
     }
 }
 
 impl Fix {
-    /// Creates a fix that was not tried.
     pub(crate) fn untried(action: FixAction) -> Self {
         Self { action, applicability: Applicability::DisplayOnly, proof: None }
     }
@@ -217,7 +214,6 @@ impl Diagnostic {
         self.fixes.splice(0..0, help);
     }
 
-    /// True if it has advice or text edits.
     pub(crate) fn has_help(&self) -> bool {
         self.fixes.iter().any(|fix| fix.action.is_of_text())
     }

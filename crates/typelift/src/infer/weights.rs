@@ -37,13 +37,11 @@ struct Tally {
     needed: u64,
 }
 
-/// Returns the start and end of a constant's bytes.
 fn place(constant: &Layer) -> Option<(u64, u64)> {
     let (offset, size) = constant.byte_count("offset").zip(constant.byte_count("size"))?;
     Some((offset, offset.saturating_add(size)))
 }
 
-/// Returns the end of the last constant.
 fn last_end(model: &Model) -> u64 {
     let layers = model.walk().flat_map(|(_, graph)| graph.unordered());
     layers.filter(|layer| is_constant(layer)).filter_map(place).map(|(_, end)| end).max().unwrap_or_default()

@@ -430,12 +430,10 @@ pub(crate) struct Attributes<'a> {
 }
 
 impl<'a> Attributes<'a> {
-    /// Creates a view of a layer whose attributes are not parsed yet.
     pub(crate) fn new(layer: &'a Layer, operation: &'static Operation) -> Self {
         Self { layer, operation, read: None }
     }
 
-    /// Creates a view of a layer whose attributes are parsed.
     pub(crate) fn with(layer: &'a Layer, operation: &'static Operation, read: &'a AttributeValues) -> Self {
         Self { layer, operation, read: Some(read) }
     }

@@ -37,10 +37,8 @@ pub(crate) type Given = HashMap<LayerId, BodyInput>;
 /// Inference implements all methods. A caller that applies a single rule implements only some: there are no bodies,
 /// and lints are ignored.
 pub(crate) trait Surroundings {
-    /// Returns the bytes of the model's constants.
     fn weights(&self) -> &Weights;
 
-    /// Returns the known bounds of a tensor's values.
     fn bounds(&mut self, graph: &Graph, tensor: Output) -> Option<Rc<Bounds>>;
 
     /// Returns the known bounds of an input's values, in the element type that the rule receives.
@@ -55,7 +53,6 @@ pub(crate) trait Surroundings {
     /// Returns the type of the last ReadValue of each variable, which is kept between inferences.
     fn variables(&mut self) -> &mut HashMap<String, TensorType>;
 
-    /// True if the graph of the layer has a ReadValue of the variable.
     fn is_readable(&self, _variable: &str) -> bool {
         false
     }
@@ -124,7 +121,6 @@ impl Subject<'_> {
         Ok(cx.outputs)
     }
 
-    /// Returns the producer of an input.
     pub(crate) fn producer(&self, input: usize) -> Option<&Layer> {
         self.graph.feeds(self.layer.id).get(input).copied().flatten().map(|(layer, _)| layer)
     }
@@ -156,27 +152,22 @@ impl<'a> Deref for Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    /// Returns the graph of the layer.
     pub(crate) fn graph(&self) -> &'a Graph {
         self.graph
     }
 
-    /// Returns the name of the operation, for messages.
     pub(crate) fn ty(&self) -> &'a str {
         self.layer.ty()
     }
 
-    /// Returns the bytes of the model's constants.
     pub(crate) fn weights(&self) -> &Weights {
         self.around.weights()
     }
 
-    /// Returns the information from the surrounding graph.
     pub(crate) fn around(&self) -> &dyn Surroundings {
         self.around
     }
 
-    /// Returns the information from the surrounding graph, for methods that compute values.
     pub(crate) fn around_mut(&mut self) -> &mut dyn Surroundings {
         self.around
     }
@@ -221,7 +212,6 @@ impl<'a> Context<'a> {
             .help("insert a Convert before the input whose type should change")
     }
 
-    /// Returns an error if the operation table excludes a type for this input.
     pub(crate) fn check_accepted(&self, input: usize, ty: ElementType) -> Result<(), Fault> {
         let accepts = self.operation.accepts;
         if accepts.takes(ty) {
@@ -256,7 +246,6 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Returns the values of an input, if all are known exactly.
     pub(crate) fn exact(&mut self, input: usize) -> Option<Rc<Bounds>> {
         self.bounds(input).filter(|bounds| bounds.is_exact())
     }
@@ -279,7 +268,6 @@ impl<'a> Context<'a> {
         Ok(exact.map(|bounds| as_read(bounds.lower.element_type, bounds.lower.to_integers())))
     }
 
-    /// Returns the values of an input as [`numbers`](Self::numbers) does, with fractions.
     pub(crate) fn reals(&mut self, input: usize) -> Result<Option<Few<f64>>, Fault> {
         if let Some(bytes) = self.packed_constant(input) {
             return Ok(Some(bytes.into_iter().map(|byte| byte as f64).collect()));
@@ -315,12 +303,10 @@ impl<'a> Context<'a> {
         }))
     }
 
-    /// Returns the tensor that feeds an input.
     pub(crate) fn feed(&self, input: usize) -> Option<Output> {
         self.graph.producer(self.layer.id.input(input))
     }
 
-    /// True if a Constant feeds an input directly.
     pub(crate) fn is_constant(&self, input: usize) -> bool {
         self.constant(input).is_some()
     }
@@ -400,7 +386,6 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Adds an output.
     pub(crate) fn output(&mut self, element_type: ElementType, shape: Shape) {
         // A chain of layers could add dimensions without end, so the rank is limited.
         let shape = if shape.rank() > Some(Shape::MAX_RANK) { Shape::dynamic() } else { shape };

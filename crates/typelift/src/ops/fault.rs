@@ -65,7 +65,6 @@ impl Fault {
         Self::new(Code::TypeMismatch, message.into()).about(inputs)
     }
 
-    /// Creates an error: the type of an input is not supported.
     #[cold]
     pub(crate) fn unsupported(input: usize, message: impl Into<Message>) -> Self {
         Self::new(Code::UnsupportedType, message.into()).about(&[input])
@@ -86,7 +85,6 @@ impl Fault {
         Self { attribute: Some(name), ..Self::new(Code::InvalidValue, message.into()) }
     }
 
-    /// Creates an error: an attribute's text is not a shape.
     #[cold]
     pub(crate) fn shape_text(name: &'static str, text: &str, error: ParseShapeError) -> Self {
         let fault = Self::attribute(name, message!("`{}` is `{}`: {}"; name, text, Text(&error)));

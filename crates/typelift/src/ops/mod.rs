@@ -286,13 +286,11 @@ impl Operation {
         }
     }
 
-    /// Sets the first operation set that contains the revision.
     const fn since(mut self, first: u8) -> Self {
         self.opsets &= !((1 << first) - 1);
         self
     }
 
-    /// Sets the last operation set that contains the revision.
     const fn until(mut self, last: u8) -> Self {
         self.opsets &= (1 << (last + 1)) - 1;
         self
@@ -304,7 +302,6 @@ impl Operation {
         self
     }
 
-    /// Adds an operation set.
     const fn and(mut self, opset: u8) -> Self {
         self.opsets |= 1 << opset;
         self
@@ -457,7 +454,6 @@ impl Operation {
         self.required
     }
 
-    /// Returns the required attributes that a layer lacks.
     pub(crate) fn missing_attributes<'l>(&self, layer: &'l Layer) -> impl Iterator<Item = &'static str> + use<'l> {
         // If padding is automatic, pads in the file are ignored.
         let padding = layer.attribute("auto_pad").is_none_or(|text| text.eq_ignore_ascii_case("explicit"));
@@ -470,7 +466,6 @@ impl Operation {
         self.commutative
     }
 
-    /// True if this precision decision passes through the operation.
     pub(crate) fn spreads(&self, what: Spread) -> bool {
         self.spreads.contains(&what)
     }
@@ -490,7 +485,6 @@ impl Operation {
         self.tied_when_run
     }
 
-    /// True if integer results can overflow their type or lose their fraction.
     pub(crate) fn can_wrap(&self) -> bool {
         self.can_wrap
     }
@@ -533,17 +527,14 @@ impl Operation {
         })
     }
 
-    /// Returns its attributes that are element types.
     pub(crate) fn type_attributes(&self) -> impl Iterator<Item = &'static Attr> {
         self.attributes.iter().filter(|attribute| matches!(attribute.kind, AttrKind::Type))
     }
 
-    /// Returns its attributes that set the element type of an output.
     pub(crate) fn output_type_attributes(&self) -> impl Iterator<Item = &'static Attr> {
         self.type_attributes().filter(|attribute| attribute.types_output)
     }
 
-    /// True if its values can be computed from known inputs.
     pub(crate) fn is_evaluated(&self) -> bool {
         !matches!(self.evaluate, Evaluate::Never)
     }
@@ -566,7 +557,6 @@ const COUNT: usize = {
 /// Every row, sorted by name. The rows of a name keep the order of their family.
 static ROWS: [Operation; COUNT] = sorted();
 
-/// Returns [`ROWS`] by insertion sort, which the compiler runs.
 const fn sorted() -> [Operation; COUNT] {
     let mut rows = [FAMILIES[0][0]; COUNT];
     let (mut count, mut family) = (0, 0);
@@ -588,7 +578,6 @@ const fn sorted() -> [Operation; COUNT] {
     rows
 }
 
-/// True if a name comes before another one, byte by byte.
 const fn is_before(a: &str, b: &str) -> bool {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     let mut at = 0;
@@ -666,7 +655,6 @@ fn opset_number(text: &str) -> Option<u8> {
     }
 }
 
-/// Returns all revisions of the operation with this name in a file.
 pub(crate) fn revisions(ty: &str) -> &'static [Operation] {
     let spelling = SPELLINGS.iter().find(|(spelling, _)| *spelling == ty);
     let named = rows_named(spelling.map_or(ty, |&(_, name)| name));
@@ -678,14 +666,12 @@ pub(crate) fn revisions(ty: &str) -> &'static [Operation] {
     in_any_case.map_or(&[], |row| rows_named(row.name))
 }
 
-/// Returns all rows of this name.
 fn rows_named(name: &str) -> &'static [Operation] {
     let start = ROWS.partition_point(|row| row.name < name);
     let count = ROWS[start..].iter().take_while(|row| row.name == name).count();
     &ROWS[start..start + count]
 }
 
-/// Returns the first operation set that has an operation of this name.
 pub(crate) fn first_version(ty: &str) -> Option<String> {
     let opset = revisions(ty).iter().filter_map(|row| row.opsets().next()).min()?;
     Some(format!("opset{opset}"))
@@ -720,7 +706,6 @@ pub(crate) fn with_attributes<'n>(names: impl Iterator<Item = &'n str>) -> Vec<&
     if names.is_empty() || found.len() > MOST_ALIKE { Vec::new() } else { found }
 }
 
-/// Returns the spelling of an operation in files.
 pub(crate) fn file_spelling(name: &'static str) -> &'static str {
     SPELLINGS.iter().find(|(_, class)| *class == name).map_or(name, |(spelling, _)| spelling)
 }

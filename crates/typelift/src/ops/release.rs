@@ -123,7 +123,6 @@ impl Release {
         REMOVED.iter().find(|(name, sets, _)| *name == ty && sets.contains(&opset)).map(|row| row.2)
     }
 
-    /// Returns the release that completed an operation set.
     fn of_opset(opset: u8) -> Self {
         match opset {
             0..=7 => Self::OLDEST,
@@ -271,7 +270,6 @@ const LATE_FORMS: &[LateForm] = &[
     },
 ];
 
-/// Returns the subscripts of an Einsum's inputs.
 fn subscripts(layer: &Layer) -> impl Iterator<Item = &str> {
     let equation = layer.attribute("equation").unwrap_or_default();
     let inputs = equation.split_once("->").map_or(equation, |(inputs, _)| inputs);
@@ -404,7 +402,6 @@ impl<'a> Requirements<'a> {
     }
 }
 
-/// Returns the requirement of an input's or output's shape.
 fn of_shape(graph: &Graph, layer: &Layer) -> Option<Requirement<'static>> {
     let (shape, is_open): (Shape, fn(&Shape) -> bool) = match layer.start()? {
         Start::Parameter => (layer.attribute("shape")?.parse().ok()?, |shape| !shape.is_static()),

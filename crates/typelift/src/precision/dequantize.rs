@@ -100,7 +100,6 @@ fn replace(
     graph.move_names(constant.output(0), convert.output(0))
 }
 
-/// Returns the plain values, which are computed when they are read.
 fn content(
     graph: &mut Edit<'_>,
     quantized: &QuantizedConstant,

@@ -205,7 +205,6 @@ impl Codes {
         self.weights.with(at, length, |bytes| Array::decode_all(element_type, smallvec![values.len()], bytes))?
     }
 
-    /// True if a weight is not a number.
     fn have_nan(&self) -> bool {
         let is_nan = |array: Array| array.to_floats().iter().any(|value| value.is_nan());
         let mut parts = (0..self.count()).step_by(PART).map(|start| start..self.count().min(start + PART));

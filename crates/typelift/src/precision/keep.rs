@@ -198,7 +198,6 @@ impl Kept {
         self.contains(place, layer) || place.steps().iter().any(is_kept)
     }
 
-    /// Adds the ConvertPromoteTypes that feed kept layers, and the constants before them.
     pub(super) fn with_promotions(&self, model: &Model) -> Self {
         let mut kept = self.clone();
         for (place, layers) in &mut kept.layers {
@@ -229,7 +228,6 @@ fn add_constants(model: &Model, place: &Place, kept: &mut HashSet<LayerId>, laye
     }
 }
 
-/// Returns the layers of an operation, or of those that match a pattern.
 fn of_operation(model: &Model, operation: &str) -> Result<Vec<(Place, LayerId)>, KeepError> {
     let glob = operation.to_ascii_lowercase();
     let (mut found, mut known) = (Vec::new(), BTreeSet::new());

@@ -186,7 +186,6 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Returns the integer tensors before Converts whose values the type represents exactly.
     fn small_integers(&mut self) -> HashSet<Output> {
         let converts = self.view.graph.unordered().filter(|layer| ops::kind(layer) == LayerKind::Convert);
         let tensors: Vec<_> = converts.filter_map(|layer| self.view.graph.producer(layer.id().input(0))).collect();
@@ -204,7 +203,6 @@ impl<'a> Search<'a> {
         self.found.push(Found { rule, layer, detail, keep });
     }
 
-    /// Returns the largest integer up to which the type represents all integers.
     fn last_integer(&self) -> f64 {
         if self.to == ElementType::F16 { 2048.0 } else { 256.0 }
     }
@@ -274,7 +272,6 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// True if the largest value was subtracted from the input of an Exp.
     fn is_shifted(&self, exp: LayerId) -> bool {
         let mut pending: Vec<_> = self.view.source(exp, 0).into_iter().collect();
         let subtract = pending.pop().filter(|&source| self.view.is_of(source, &["Subtract"]));
@@ -432,7 +429,6 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Returns a value of a layer's first output that i32 cannot represent.
     fn beyond_i32(&mut self, id: LayerId) -> Option<i128> {
         let is_long = |port: &OutputPort| port.element_type() == ElementType::I64;
         // Values of a ConvertPromoteTypes are not known.
@@ -441,7 +437,6 @@ impl<'a> Search<'a> {
         self.known_integer(id.output(0), |value| i32::try_from(value).is_err() && !ENDS.contains(&value))
     }
 
-    /// Returns a known integer of a tensor that satisfies `is`.
     fn known_integer(&mut self, tensor: Output, is: impl Fn(i128) -> bool) -> Option<i128> {
         if self.view.layer(tensor.layer).is_some_and(ops::is_constant) {
             return self.view.integer(tensor.layer, is);
@@ -472,7 +467,6 @@ impl<'a> Search<'a> {
         view.ordered(seen)
     }
 
-    /// True if a tensor of this type is computed in the narrower type.
     fn changes(&self, ty: ElementType) -> bool {
         match self.to {
             ElementType::I32 => ty == ElementType::I64,

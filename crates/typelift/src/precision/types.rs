@@ -157,7 +157,6 @@ impl Retyping {
         plan
     }
 
-    /// Returns the variables that keep their type.
     fn kept_variables(&self, model: &Model) -> HashSet<String> {
         let mut variables = HashSet::default();
         for (place, graph) in model.walk() {
@@ -179,7 +178,6 @@ impl RetypingPlan {
         self.graphs.is_empty()
     }
 
-    /// True if the plan leaves every layer as it is.
     pub(crate) fn changes_nothing(&self) -> bool {
         self.graphs.iter().all(|plan| plan.attributes.is_empty() && plan.borders.is_empty())
     }
@@ -329,7 +327,6 @@ impl Planner<'_> {
         }
     }
 
-    /// True if a precision mark protects a floating-point constant from the new type.
     fn is_marked(&self, constant: &Layer) -> bool {
         let Some(from) = constant.outputs().first().map(OutputPort::element_type) else { return false };
         let to = self.retyping.types.of(from);
@@ -418,7 +415,6 @@ fn leave_borders(graph: &Graph, layers: &mut Vec<(LayerId, LayerPlan)>) {
     layers.retain(|(id, _)| !borders.contains(id));
 }
 
-/// Returns the plan of a layer that keeps its types.
 fn same(takes: &Types, makes: &Types, exception: Option<Exception>) -> LayerPlan {
     LayerPlan {
         takes: takes.iter().copied().map(Some).collect(),
@@ -428,7 +424,6 @@ fn same(takes: &Types, makes: &Types, exception: Option<Exception>) -> LayerPlan
     }
 }
 
-/// True if a layer is an input or output of a body.
 fn is_end_of_body(layer: &Layer) -> bool {
     [LayerKind::Parameter, LayerKind::Result].contains(&ops::kind(layer))
 }
@@ -438,12 +433,10 @@ fn rounds(from: ElementType, to: ElementType, new: ElementType) -> bool {
     new != to && !is_exact(from, to) && is_exact(to, new)
 }
 
-/// True if the second type represents all values of the first one.
 fn is_exact(from: ElementType, to: ElementType) -> bool {
     fidelity(from, to).is_some_and(|fidelity| fidelity.is_exact())
 }
 
-/// Returns a layer with other attributes.
 fn with_attributes(layer: &Layer, attributes: &[(&'static str, ElementType)]) -> Layer {
     let is_other = |name: &str| attributes.iter().any(|(other, _)| *other == name);
     let mut changed = layer.clone();

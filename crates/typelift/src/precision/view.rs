@@ -70,7 +70,6 @@ impl<'a> GraphView<'a> {
         Self { graph, weights: model.weights(), version: model.version(), order, positions: OnceCell::new() }
     }
 
-    /// Returns layers with each after its producers.
     pub(super) fn ordered(&self, layers: impl IntoIterator<Item = LayerId>) -> Vec<LayerId> {
         let positions =
             self.positions.get_or_init(|| self.order.iter().enumerate().map(|(at, &layer)| (layer, at)).collect());
@@ -91,7 +90,6 @@ impl<'a> GraphView<'a> {
         self.layer(id).and_then(Layer::operation).is_some_and(|operation| names.contains(&operation.name()))
     }
 
-    /// Returns the producers of floating-point inputs.
     pub(super) fn float_sources(&self, id: LayerId) -> impl Iterator<Item = LayerId> {
         let feeds = self.graph.feeds(id).into_iter().flatten();
         feeds.filter(|(layer, port)| is_float(layer, *port)).map(|(layer, _)| layer.id())

@@ -43,12 +43,10 @@ impl Port {
         self.tensor.shape.rank()
     }
 
-    /// Returns the length of an axis, if it is known.
     pub(super) fn length(&self, axis: usize) -> Option<i64> {
         self.tensor.shape.dims()?.get(axis)?.value()
     }
 
-    /// Returns the name as a statement reads it.
     pub(super) fn address(&self) -> String {
         Quoted::name(&self.shown).to_string()
     }
@@ -109,7 +107,6 @@ impl<'a> Facts<'a> {
         self.outputs.iter().find(|port| port.is(name))
     }
 
-    /// Returns the metadata of the model under these keys.
     pub(super) fn key(&self, path: &str) -> Option<String> {
         self.model.rt_info(path)
     }
@@ -123,7 +120,6 @@ impl<'a> Facts<'a> {
         self.file.and_then(Path::file_stem).and_then(|stem| stem.to_str()).unwrap_or_default()
     }
 
-    /// Returns the name of the folder of the model.
     pub(super) fn folder_name(&self) -> String {
         let folder = self.file.map(|file| self.beside(".").unwrap_or_else(|| file.to_owned()));
         let folder = folder.and_then(|folder| folder.canonicalize().ok());
@@ -136,7 +132,6 @@ impl<'a> Facts<'a> {
         Some(folder.unwrap_or(Path::new(".")).join(name))
     }
 
-    /// True if a file or folder exists beside the model.
     pub(super) fn has_file(&self, name: &str) -> bool {
         self.beside(name).is_some_and(|path| path.exists())
     }

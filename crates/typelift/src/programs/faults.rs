@@ -49,7 +49,6 @@ impl Fault {
         }
     }
 
-    /// Returns a fault of an input or output.
     pub(super) fn of(port: &Port, message: impl Into<Message>) -> Self {
         Self { layer: Some(port.layer), address: Some(port.address()), ..Self::new(&port.shown, message) }
     }
@@ -287,14 +286,12 @@ pub(super) fn server_config(facts: &Facts) -> Vec<Fault> {
     faults
 }
 
-/// True if the model can be inferred with another shape of an input.
 fn takes(model: &Model, port: &Port, shape: &Shape) -> bool {
     let mut model = model.clone();
     let is_set = model.set_input(&port.shown, None, Some(shape)).is_ok();
     is_set && !crate::infer(&mut model).iter().any(|it| it.is_error())
 }
 
-/// True if a layout, `NCHW` or `[N,C,...]`, has a name for each dimension.
 fn layout_fits(layout: &str, rank: usize) -> bool {
     let (count, is_open) = layout_dims(layout);
     count == rank || is_open && count <= rank
@@ -316,7 +313,6 @@ pub(super) fn layout_rank(facts: &Facts) -> Vec<Fault> {
     faults
 }
 
-/// Returns the layout in the file of an input or output.
 fn layout(facts: &Facts, port: &Port) -> Option<String> {
     facts.model.layout(port.layer)
 }
@@ -337,7 +333,6 @@ fn pattern(name: &str) -> String {
     if name.contains('.') { by('.', name) } else { by('_', name) }
 }
 
-/// Returns the statements that turn inputs and outputs into variables.
 fn stateful(pasts: &[&Port], presents: &[&Port]) -> Option<String> {
     let mut patterns: Vec<(String, String)> = Vec::new();
     for past in pasts {
@@ -442,7 +437,6 @@ pub(super) fn optimum_cache(facts: &Facts) -> Vec<Fault> {
     }
 }
 
-/// Returns a fault of variables, at the first one.
 fn of_variables(name: &str, message: Message, variables: &[&Variable]) -> Vec<Fault> {
     let layer = variables.first().map(|variable| variable.read);
     if layer.is_none() { Vec::new() } else { vec![Fault { layer, ..Fault::new(name, message) }] }
@@ -509,7 +503,6 @@ pub(super) fn unread_mask(facts: &Facts) -> Vec<Fault> {
 /// Inputs that LLMPipeline sets, apart from the cache.
 const OF_DECODER: &[&str] = &["input_ids", "inputs_embeds", "attention_mask", "position_ids", "beam_idx"];
 
-/// Returns the inputs of a decoder that have no known name.
 fn strangers<'f>(facts: &'f Facts) -> Vec<&'f Port> {
     let is_known = |port: &&Port| OF_DECODER.iter().any(|name| port.is(name)) || is_cache(port);
     facts.inputs.iter().filter(|port| !is_known(port)).collect()
@@ -540,7 +533,6 @@ pub(super) fn input_count(facts: &Facts) -> Vec<Fault> {
     vec![Fault::of(first, message).explaining(extra.iter().map(|port| port.layer))]
 }
 
-/// Returns the outputs of the tokenizer beside the model.
 fn tokenizer_outputs(facts: &Facts) -> Option<Vec<String>> {
     let tokenizer = facts.neighbour("openvino_tokenizer.xml")?;
     let facts = Facts::new(&tokenizer, None);
@@ -769,7 +761,6 @@ pub(super) fn chat_template(facts: &Facts) -> Vec<Fault> {
     if is_there || other || FILES.iter().any(in_file) { Vec::new() } else { vec![fault] }
 }
 
-/// Returns the inputs that are images.
 fn images<'f>(facts: &'f Facts) -> impl Iterator<Item = &'f Port> {
     facts.inputs.iter().filter(|port| port.rank() == Some(4))
 }
@@ -874,7 +865,6 @@ pub(super) fn open_image(facts: &Facts) -> Vec<Fault> {
     wrong.collect()
 }
 
-/// Returns a fault of the first output.
 fn of_output(facts: &Facts, is_wrong: impl Fn(&Port) -> bool, wanted: &'static str) -> Vec<Fault> {
     let wrong = facts.outputs.first().filter(|port| port.rank().is_some() && is_wrong(port));
     let message = |port: &Port| message!("`{}` is {}{}, and the wrapper reads {}"; port.shown, port.element_type(), port.tensor.shape, wanted);

@@ -78,7 +78,6 @@ impl<'a> Check<'a> {
         Self { facts, program, part }
     }
 
-    /// Returns the broken requirements, in the order of the rules.
     fn faults(&self) -> Broken {
         let mut found: Broken = Vec::new();
         let mut explained = Vec::new();
@@ -97,7 +96,6 @@ impl<'a> Check<'a> {
         found
     }
 
-    /// True if the folder has another file of the program.
     fn has_company(&self) -> bool {
         let files = RULES.iter().filter(|rule| rule.parts.contains(&self.part)).filter_map(|rule| match rule.demand {
             Demand::OneOf(files) => Some(files),
@@ -134,7 +132,6 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Returns the first script that removes a fault, and adds none.
     fn repair(&self, rule: &Rule, fault: &Fault, all: &Broken) -> Option<Vec<String>> {
         let address = fault.address.as_deref();
         let of_rule = rule.repairs.iter().filter(|script| address.is_some() || !script.contains("{}"));
@@ -144,7 +141,6 @@ impl<'a> Check<'a> {
         Some(scripts.next()?.trim().lines().map(str::to_owned).collect())
     }
 
-    /// True if a script removes a fault, and adds none.
     fn removes(&self, script: &str, rule: &Rule, fault: &Fault, all: &Broken) -> bool {
         let Ok(script) = script.parse::<Script>() else { return false };
         let Ok((model, _)) = script.run(self.facts.model.clone()) else { return false };

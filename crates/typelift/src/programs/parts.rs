@@ -111,7 +111,6 @@ pub(super) enum Part {
 }
 
 impl Part {
-    /// Returns the part that a model plays in a program.
     pub(super) fn of(program: Program, facts: &Facts) -> Self {
         match program {
             Program::GenAi(Some(pipeline)) => Self::of_pipeline(pipeline, facts),
@@ -193,7 +192,6 @@ impl Part {
         }
     }
 
-    /// Returns the name under which people know the part of the program.
     pub(super) fn loader(self) -> &'static str {
         match self {
             Self::Llm => "LLMPipeline",
@@ -297,7 +295,6 @@ fn is_encoder(model_type: &str) -> bool {
         || model_type == "mpnet"
 }
 
-/// Returns a text of a JSON object.
 pub(super) fn text(json: &Value, key: &str) -> Option<String> {
     Some(json.get(key)?.as_str()?.to_owned())
 }

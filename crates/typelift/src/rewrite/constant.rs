@@ -280,7 +280,6 @@ fn compare(function: Function, x: &Array, y: &Array) -> Result<Array, String> {
     Ok(Array::booleans(dims, all))
 }
 
-/// True if two lists have the same numbers in the same order.
 pub(super) fn is_same(x: &Array, y: &Array) -> bool {
     x.len() == y.len() && x.to_floats() == y.to_floats()
 }

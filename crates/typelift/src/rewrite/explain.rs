@@ -122,7 +122,6 @@ impl Model {
         }))
     }
 
-    /// Adds the effect of the rule to an explanation, if its pattern matches.
     fn with_effect(&self, rule: &Rule, explanation: Explanation) -> Explanation {
         let Some(at) = explanation.layer.as_ref().filter(|_| explanation.matches) else { return explanation };
         let tried = self.clone().rewrite_where_possible(std::slice::from_ref(rule));

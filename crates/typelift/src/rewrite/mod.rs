@@ -183,7 +183,6 @@ impl Rule {
         Ok(if named { rule.named(&name) } else { rule })
     }
 
-    /// Creates a rule whose replacement is code of this crate.
     fn built_in(text: &str, replacement: Right) -> Self {
         let pattern = Pattern { text: text.to_owned(), ..Pattern::default() };
         Self { tries: true, ..Self::new(pattern, replacement) }

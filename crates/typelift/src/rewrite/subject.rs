@@ -61,7 +61,6 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Sets if the graph is that of a body.
     pub(super) fn in_body(self, in_body: bool) -> Self {
         Self { in_body, ..self }
     }

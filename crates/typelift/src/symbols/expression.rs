@@ -61,7 +61,6 @@ impl Arena {
         &self.entries[expr.0 as usize].node
     }
 
-    /// Returns the smallest and largest value.
     pub(super) fn range(&self, expr: Expr) -> (i64, i64) {
         self.entries[expr.0 as usize].range
     }
@@ -122,12 +121,10 @@ impl Arena {
         self.intern(Node::Symbol(symbol)).unwrap_or(Expr(0))
     }
 
-    /// Returns the value of a number.
     pub(super) fn value(&self, expr: Expr) -> Option<i64> {
         if let Node::Number(number) = self.node(expr) { Some(*number) } else { None }
     }
 
-    /// Returns the monomials with their coefficients, and the number.
     fn terms(&self, expr: Expr) -> (Terms, i64) {
         match self.node(expr) {
             Node::Number(number) => (Vec::new(), *number),
@@ -254,7 +251,6 @@ impl Arena {
         None
     }
 
-    /// Returns the quotient, rounded down.
     pub(super) fn div(&mut self, a: Expr, b: Expr) -> Option<Expr> {
         if self.range(b).0 < 1 {
             return None;
@@ -295,14 +291,12 @@ impl Arena {
         self.add(whole, part)
     }
 
-    /// Returns the quotient, rounded up.
     pub(super) fn div_up(&mut self, a: Expr, b: Expr) -> Option<Expr> {
         let over = self.add(a, b)?;
         let over = self.plus(over, -1)?;
         self.div(over, b)
     }
 
-    /// Returns the remainder of the floor division.
     pub(super) fn remainder(&mut self, a: Expr, b: Expr) -> Option<Expr> {
         if self.range(b).0 < 1 {
             return None;
@@ -362,7 +356,6 @@ impl Arena {
         }
     }
 
-    /// Returns the range of `a - b`.
     fn order(&mut self, a: Expr, b: Expr) -> Option<(i64, i64)> {
         let includes = |arena: &Self, list: Expr, member: Expr| match arena.node(list) {
             Node::Min(members) => members.contains(&member).then_some(false),
@@ -379,7 +372,6 @@ impl Arena {
         }
     }
 
-    /// Returns the test `a == b`.
     pub(super) fn equal(&mut self, a: Expr, b: Expr) -> Option<Expr> {
         // A length is the largest of some if it is at least each other one.
         for (one, list) in [(a, b), (b, a)] {
@@ -433,7 +425,6 @@ impl Arena {
         self.intern(Node::IsZero(difference))
     }
 
-    /// Returns the test `a >= b`.
     pub(super) fn at_least(&mut self, a: Expr, b: Expr) -> Option<Expr> {
         let difference = self.sub(a, b)?;
         let (terms, number) = self.terms(difference);
@@ -447,7 +438,6 @@ impl Arena {
         }
     }
 
-    /// Returns the test that `a` is a multiple of `b`.
     pub(super) fn divides(&mut self, a: Expr, b: Expr) -> Option<Expr> {
         let (rest, zero) = (self.remainder(a, b)?, self.number(0));
         self.equal(rest, zero)
@@ -502,14 +492,12 @@ impl Arena {
         }
     }
 
-    /// Returns `a` where the test holds, and `b` elsewhere.
     pub(super) fn choose(&mut self, test: Expr, a: Expr, b: Expr) -> Option<Expr> {
         let difference = self.sub(a, b)?;
         let chosen = self.mul(test, difference)?;
         self.add(b, chosen)
     }
 
-    /// Returns the length of two dimensions that broadcast to each other.
     pub(super) fn broadcast(&mut self, a: Expr, b: Expr) -> Option<Expr> {
         match (self.value(a), self.value(b)) {
             _ if a == b => Some(a),
@@ -527,14 +515,12 @@ impl Arena {
         }
     }
 
-    /// Returns the test that two dimensions broadcast to each other.
     pub(super) fn broadcasts(&mut self, a: Expr, b: Expr) -> Option<Expr> {
         let one = self.number(1);
         let tests = [self.equal(a, b)?, self.equal(a, one)?, self.equal(b, one)?];
         self.any(&tests)
     }
 
-    /// Returns the value for these lengths of the symbols.
     pub(super) fn evaluate(&self, expr: Expr, lengths: &[i64]) -> Option<i64> {
         let of = |expr: Expr| self.evaluate(expr, lengths);
         match self.node(expr) {
@@ -571,12 +557,10 @@ impl Arena {
         }
     }
 
-    /// Returns the symbol that an expression is.
     pub(super) fn symbol_of(&self, expr: Expr) -> Option<usize> {
         if let Node::Symbol(symbol) = self.node(expr) { Some(*symbol) } else { None }
     }
 
-    /// Returns the two symbols that a test demands to be equal.
     pub(super) fn tied_symbols(&self, test: Expr) -> Option<(usize, usize)> {
         let Node::IsZero(difference) = self.node(test) else { return None };
         match self.node(*difference) {
@@ -588,7 +572,6 @@ impl Arena {
         }
     }
 
-    /// Adds the symbols of an expression to `found`.
     pub(super) fn symbols(&self, expr: Expr, found: &mut Vec<usize>) {
         match self.node(expr) {
             Node::Symbol(symbol) if !found.contains(symbol) => found.push(*symbol),

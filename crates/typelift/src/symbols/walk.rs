@@ -246,7 +246,6 @@ impl<'m> Walk<'m> {
         self.demands.push(Demand { test, at, because, consequence });
     }
 
-    /// Returns a layer and those above its input as reasons.
     pub(super) fn reasons(&self, graph: &Graph, layer: &Layer, input: usize) -> Vec<Reason> {
         chain(graph, layer, input).into_iter().map(|layer| reason(&self.place, layer)).collect()
     }
@@ -330,7 +329,6 @@ impl<'m> Walk<'m> {
 }
 
 impl Walk<'_> {
-    /// Returns the values of a tensor, if it is small.
     pub(super) fn value(&mut self, graph: &Graph, output: Output) -> Option<Value> {
         if let Some(value) = self.tensors.get(&output).and_then(|tensor| tensor.value.clone()) {
             return Some((*value).clone());
@@ -348,14 +346,12 @@ impl Walk<'_> {
         Some(Value { dims: exact.dims.clone(), items })
     }
 
-    /// Returns exact values of a tensor of any size that can be read.
     pub(super) fn exact(&mut self, graph: &Graph, output: Output) -> Option<Array> {
         let bounds = self.evaluator.bounds(graph, &mut self.values, None, output)?;
         bounds.exact().cloned()
     }
 }
 
-/// Returns a number as a fraction with a small power of two below.
 fn fraction(arena: &mut Arena, value: f64) -> Option<Fraction> {
     (0..=20).map(|bits| 1_i64 << bits).find_map(|by| {
         let above = value * by as f64;
@@ -363,7 +359,6 @@ fn fraction(arena: &mut Arena, value: f64) -> Option<Fraction> {
     })
 }
 
-/// Returns a layer as a reason.
 pub(super) fn reason(place: &Place, layer: &Layer) -> Reason {
     Reason {
         layer: LayerRef::of(place, layer),

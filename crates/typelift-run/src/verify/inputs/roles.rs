@@ -193,7 +193,6 @@ fn length(graph: &Graph, layer: &Layer, input: usize, axis: i64) -> i64 {
     usize::try_from(axis).ok().and_then(|axis| dims.get(axis)).map_or(1, |dim| dim.lower().max(1))
 }
 
-/// Returns the smallest dimension of the first input.
 fn smallest(graph: &Graph, layer: &Layer) -> i64 {
     let shape = graph.producer(layer.id().input(0)).and_then(|source| graph.output(source)).map(|port| port.shape());
     shape.and_then(|shape| shape.dims()).unwrap_or_default().iter().map(|dim| dim.lower().max(1)).min().unwrap_or(1)

@@ -77,12 +77,10 @@ impl<'m> Sizing<'m> {
         Self { models: [a, b], inputs, pairs, declared, groups }
     }
 
-    /// True if a dimension or rank is dynamic.
     pub(crate) fn is_open(&self) -> bool {
         !self.groups.is_empty() || self.declared.iter().any(|shape| shape.dims().is_none())
     }
 
-    /// Returns valid shapes for both models, the smallest first.
     pub(crate) fn smallest(&self) -> impl Iterator<Item = Shapes> {
         let uniform = |size: i64| self.groups.iter().map(move |_| size).collect::<Vec<_>>();
         let spatial = |size: i64| {

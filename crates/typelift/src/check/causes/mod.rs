@@ -287,7 +287,6 @@ impl<'a> Causes<'a> {
         }
     }
 
-    /// Creates one finding for a tensor that several layers do not accept.
     fn join_refusals(
         &self,
         layer: &Layer,

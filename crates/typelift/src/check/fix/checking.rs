@@ -142,7 +142,6 @@ impl Checking {
         found
     }
 
-    /// Adds the findings that depend on the settings, and tries conversions.
     fn complete(&self, model: Option<&Model>, found: &mut Vec<Diagnostic>) {
         let Some(model) = model else { return };
         if let Some(target) = self.target {

@@ -116,7 +116,6 @@ fn refusal(target: Release, error: &dyn std::fmt::Display) -> Vec<Diagnostic> {
     vec![Diagnostic::new(Code::NewerThanTarget, message)]
 }
 
-/// Returns the first release that has an operation of this kind.
 fn first_release(kind: LayerKind) -> Release {
     let rows = ops::all().filter(|row| row.layer_kind() == kind);
     rows.filter_map(Release::of_revision).min().unwrap_or(Release::OLDEST)
@@ -211,7 +210,6 @@ fn number_masks_of(graph: &mut Edit<'_>, attentions: &[LayerId]) -> Result<(), E
     Ok(())
 }
 
-/// Returns the bytes of minus infinity in a floating-point type.
 fn minus_infinity(ty: ElementType) -> Option<Vec<u8>> {
     Some(match ty {
         ElementType::F16 => f16::NEG_INFINITY.to_le_bytes().to_vec(),
@@ -222,7 +220,6 @@ fn minus_infinity(ty: ElementType) -> Option<Vec<u8>> {
     })
 }
 
-/// Returns a warning if layers have marks that the release ignores.
 fn lost_marks(model: &Model, target: Release) -> Option<Diagnostic> {
     if target >= Release::WITH_PRECISE_LAYERS || Release::of_format(model.version) > target {
         return None;
@@ -261,14 +258,12 @@ fn known_version(layer: &Layer, target: Release) -> Option<String> {
     row.opsets().find(reads).map(|opset| format!("opset{opset}"))
 }
 
-/// Sets the requirements of the release for the text of the file.
 fn constrain_text(model: &mut Model, target: Release) {
     model.constraints.port_types |= target < Release::WITH_OPEN_TYPES;
     model.constraints.fixed_dims |= model.version == IrVersion::V10 && target < Release::WITH_OPEN_SHAPES;
     model.constraints.opening |= target < Release::WITH_ANY_OPENING;
 }
 
-/// Adds to an error the reason why its layer could not be rewritten.
 fn explain(error: &mut Diagnostic, model: &Model, rules: &[Rule], skipped: &[RewriteError]) {
     let Some(at) = error.layer.clone().filter(|_| error.code == Code::NewerThanTarget) else { return };
     let refused: Vec<_> = skipped.iter().filter_map(|error| error.at(&at)).collect();

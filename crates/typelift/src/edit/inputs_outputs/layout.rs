@@ -35,7 +35,6 @@ impl FromStr for LayoutChange {
     }
 }
 
-/// Returns the dimensions of a layout: `NHWC` or `[N,H,W,C]`.
 fn letters(text: &str) -> Result<Vec<char>, String> {
     let plain: Vec<char> = text.chars().filter(|letter| !['[', ']', ',', ' '].contains(letter)).collect();
     let is_repeated = (1..plain.len()).any(|at| plain[..at].contains(&plain[at]));
@@ -45,7 +44,6 @@ fn letters(text: &str) -> Result<Vec<char>, String> {
     Ok(plain)
 }
 
-/// Returns the position in `from` of each dimension of `to`.
 fn order(from: &[char], to: &[char]) -> Result<Vec<usize>, String> {
     let positions: Option<Vec<_>> = to.iter().map(|dim| from.iter().position(|other| other == dim)).collect();
     let name = |layout: &[char]| layout.iter().collect::<String>();

@@ -183,7 +183,6 @@ impl Model {
         Ok(self.ends_matching(end, name)?.into_iter().map(|(_, name)| name).collect())
     }
 
-    /// Returns the inputs or outputs that [`ends_named`](Self::ends_named) names, with those names.
     pub(crate) fn ends_matching(&self, end: End, name: &str) -> Result<Vec<(LayerId, String)>, InterfaceError> {
         let error = match self.find_end(end, name) {
             Err(error @ InterfaceError::Unknown { .. }) if is_glob(name) => error,

@@ -86,7 +86,6 @@ impl Form {
 /// Operations with weights on a skip connection.
 const PRODUCTS: [&str; 3] = ["Convolution", "GroupConvolution", "MatMul"];
 
-/// Returns all keys of two counts, in order.
 fn keys<'a, K: Ord, V>(one: &'a BTreeMap<K, V>, other: &'a BTreeMap<K, V>) -> BTreeSet<&'a K> {
     one.keys().chain(other.keys()).collect()
 }

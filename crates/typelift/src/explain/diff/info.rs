@@ -53,7 +53,6 @@ fn is_version(path: &str) -> bool {
         || ["conversion_parameters", "OpenVINO Runtime"].contains(&first)
 }
 
-/// Returns the layouts of inputs and outputs.
 fn layouts(model: &Model) -> Vec<(String, String)> {
     let of = |end: End| {
         let ends = model.ends_with_names(end).into_iter();

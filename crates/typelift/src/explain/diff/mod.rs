@@ -281,7 +281,6 @@ pub fn matched_layers(before: &Model, after: &Model) -> Vec<(LayerId, LayerId)> 
     pairs.map(|(a, b)| (before.layers[a].id(), after.layers[b].id())).collect()
 }
 
-/// True if a model has constants whose values are missing.
 fn lacks_weights(model: &Model) -> bool {
     let is_constant = |layer: &Layer| kind(layer) == LayerKind::Constant;
     model.weights().len().is_none() && model.walk().any(|(_, graph)| graph.layers().any(is_constant))

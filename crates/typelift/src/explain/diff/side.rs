@@ -121,7 +121,6 @@ impl<'a> Side<'a> {
         self.operations[at].is_some_and(|operation| operation.layer_kind() == LayerKind::Result)
     }
 
-    /// True if two constants have the same type, shape, values, storage and marks.
     pub(super) fn is_equal_constant(&self, at: usize, other: &Side<'_>, there: usize) -> bool {
         self.is_constant(at)
             && other.is_constant(there)
@@ -270,7 +269,6 @@ impl<'a> Side<'a> {
         attributes.filter(move |(name, _)| !skipped.contains(name))
     }
 
-    /// Returns a hash of a layer's operation, attributes and values.
     pub(super) fn label(&self, at: usize) -> u64 {
         let mut hasher = hasher();
         self.operation(at).hash(&mut hasher);

@@ -130,7 +130,6 @@ impl Voice<'_> {
         }
     }
 
-    /// Returns the option that selects promotion rules, or their name.
     fn rules(self, rules: Rules) -> String {
         match (self, rules.setting) {
             (Self::Shell(_), Some(setting)) => format!("--{setting}"),
@@ -142,18 +141,15 @@ impl Voice<'_> {
     }
 }
 
-/// Returns a text as a Python string literal.
 fn python_string(text: &str) -> String {
     format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
 }
 
-/// Returns the command of a fix that was tried and succeeds.
 fn command_of(fix: &Fix, file: &Path) -> Option<String> {
     let fails = matches!(fix.action, FixAction::Convert { succeeds: false, .. });
     if fails || fix.applicability == Applicability::DisplayOnly { None } else { line_of(fix, file) }
 }
 
-/// Returns the command of a fix that changes the whole model.
 fn line_of(fix: &Fix, file: &Path) -> Option<String> {
     match &fix.action {
         FixAction::Convert { rules, .. } => {

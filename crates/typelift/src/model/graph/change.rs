@@ -104,7 +104,6 @@ impl Graph {
         Ok((node, input.port as u32))
     }
 
-    /// Adds a layer whose inputs are not connected yet.
     pub(crate) fn add_layer(&mut self, new: &NewLayer, inputs: usize) -> LayerId {
         let mut layer = Layer::of(new.operation_name.clone(), new.name.clone().unwrap_or_default());
         layer.attributes = new.attributes.clone();
@@ -217,7 +216,6 @@ impl Graph {
         LayerId(start as u64)
     }
 
-    /// Adds a layer under the id that it already has.
     fn insert(&mut self, layer: Layer) {
         let id = layer.id;
         let node = self.append_node(layer);

@@ -105,7 +105,6 @@ impl Graph {
         added.filter(|&id| self.layer(id).is_some())
     }
 
-    /// Adds a layer with `inputs` ports that are not connected yet.
     pub(super) fn put(&mut self, layer: Layer, inputs: usize) -> LayerId {
         let id = self.place(layer, inputs);
         self.record_added(id);

@@ -362,7 +362,6 @@ impl Graph {
         Ok(order.into_iter().filter_map(|node| Some(self.storage.node_weight(node)?.id)).collect())
     }
 
-    /// Returns these layers in [topological order](Self::topological_order): each after its producers.
     pub(crate) fn producers_first(&self, layers: Vec<LayerId>) -> Vec<LayerId> {
         if layers.len() < 2 {
             return layers;
@@ -376,7 +375,6 @@ impl Graph {
         nodes.into_iter().map(|node| self.storage[node].id).collect()
     }
 
-    /// True if every layer already follows its producers, as in most files.
     fn is_in_order(&self) -> bool {
         // The check begins with the newest edges, which most likely violate the order.
         self.storage.edge_references().rev().all(|edge| edge.source() < edge.target() || edge.weight().gone)

@@ -18,7 +18,6 @@ impl Text {
         Self { whole: whole.clone(), span: Span::of(part, whole) }
     }
 
-    /// Returns its position in `whole`, if it is a slice of it.
     pub(crate) fn place_in(&self, whole: &Arc<String>) -> Option<Span> {
         Arc::ptr_eq(&self.whole, whole).then_some(self.span)
     }

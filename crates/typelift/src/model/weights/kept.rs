@@ -90,7 +90,6 @@ impl Space {
         start
     }
 
-    /// Returns all sections in order, with zeros in the gaps.
     fn parts(self) -> Vec<Part> {
         let kept = self.kept.into_iter();
         let kept =

@@ -176,7 +176,6 @@ impl Window {
 
 /// Bytes that are computed when they are read, always with the same result.
 pub(crate) trait Content: Send + Sync {
-    /// Returns the number of bytes.
     fn len(&self) -> u64;
 
     /// Passes the bytes of a range to `look`, in order and in chunks.
@@ -504,7 +503,6 @@ impl Weights {
         self.start_of_tail() + self.tail.add(bytes)
     }
 
-    /// Adds bytes that are computed when they are read. Returns their offset.
     pub(crate) fn add_made(&mut self, content: Arc<dyn Content>) -> u64 {
         self.start_of_tail() + self.tail.push(Source::Made(content))
     }
@@ -642,17 +640,14 @@ impl Weights {
         self.len_of_tail() > 0 || matches!(self.base, Base::Laid(_))
     }
 
-    /// True if the file at `path` is theirs and contains all bytes.
     pub(crate) fn is_file_at(&self, path: &Path) -> bool {
         !self.has_added() && self.source().is_some_and(|source| FileId::is_at(&source.file, path))
     }
 
-    /// True if the file is unchanged since it was opened.
     pub(crate) fn is_unchanged(&self) -> bool {
         self.source().is_none_or(|source| Stamp::of(&source.file).is_ok_and(|stamp| stamp == source.stamp))
     }
 
-    /// True if the file is unchanged and still at its path.
     pub(crate) fn is_in_place(&self) -> bool {
         self.source().is_none_or(|source| source.stamp.holds_at(&source.path))
     }

@@ -171,7 +171,6 @@ impl Parts {
         Self { source: Arc::new(source), recent: recent.clone() }
     }
 
-    /// Adds a constant whose bytes are computed when they are read.
     fn constant(&self, graph: &mut Edit<'_>, part: Part, dims: &[usize]) -> NewLayer {
         let made = Made { source: self.source.clone(), part, recent: self.recent.clone() };
         let (ty, size) = (made.element_type(), made.len());

@@ -226,7 +226,6 @@ pub(super) struct Recent {
 }
 
 impl Recent {
-    /// Returns the scales of a constant. One thread computes them, and others wait.
     fn of(&self, key: usize, source: &Source) -> Option<SharedScales> {
         if source.scales.0.get().is_some() {
             return Some(source.scales.0.clone());

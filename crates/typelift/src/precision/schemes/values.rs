@@ -61,7 +61,6 @@ impl Values {
         })
     }
 
-    /// Returns a range of values, in the order of the codes.
     pub(crate) fn part(&self, range: Range<usize>) -> Option<Vec<f32>> {
         let QuantizedConstant { dims, zero, scale, book, .. } = &self.constant;
         let mut values = self.codes(range.clone())?;
@@ -92,7 +91,6 @@ impl Values {
         Some(values)
     }
 
-    /// Returns a range of codes as numbers.
     fn codes(&self, range: Range<usize>) -> Option<Vec<f32>> {
         let Stored { element_type, offset, .. } = self.stored;
         // Codes of less than a byte are read from a whole byte on.
@@ -123,7 +121,6 @@ impl Values {
     }
 }
 
-/// Returns the numeric value of a code.
 fn number(element_type: ElementType, code: u64) -> Option<f32> {
     let bytes = code.to_le_bytes();
     let array = Array::decode_all(element_type, smallvec![1], &bytes)?;
@@ -140,7 +137,6 @@ fn offset(mut row: usize, dims: &[usize], strides: &[usize]) -> usize {
     offset
 }
 
-/// Returns the values of a tensor after its axes were reordered.
 fn transposed(values: &[f32], dims: &[usize], order: &[usize]) -> Option<Vec<f32>> {
     let mut strides = vec![1; dims.len()];
     for axis in (1..dims.len()).rev() {
@@ -165,7 +161,6 @@ pub(crate) struct Dequantized {
 }
 
 impl Dequantized {
-    /// True if values can be stored in this type.
     pub(crate) fn takes(to: ElementType) -> bool {
         [ElementType::F16, ElementType::Bf16, ElementType::F32, ElementType::F64].contains(&to)
     }

@@ -115,7 +115,6 @@ impl Parser<'_> {
         self.layer(start, LayerTerm { optional, shared, ..layer })
     }
 
-    /// Returns the pattern of a definition with these operands.
     fn inline(&mut self, start: usize, name: &str) -> Result<usize, NotationError> {
         let mut operands = vec![self.alternatives()?];
         while self.cursor.eat(",") {

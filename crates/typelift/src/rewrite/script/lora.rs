@@ -84,7 +84,6 @@ struct Target {
     is_convolution: bool,
 }
 
-/// Adds an adapter to a model.
 pub(super) fn lora(model: &mut Model, file: &Path, scale: f64, lets: &Lets) -> Result<(), String> {
     let cannot = |reason: String| format!("cannot read `{}`: {reason}", file.display());
     let tensors = Arrays::open(file).map_err(cannot)?;
@@ -173,7 +172,6 @@ fn read(tensors: &Tensors<'_>, config: &Value) -> Result<(Vec<Pair>, Vec<String>
     Ok((pairs, unused))
 }
 
-/// Returns the factor of a pair of this rank.
 fn factor(tensors: &Tensors<'_>, config: &Value, name: &str, rank: usize) -> Result<f64, String> {
     let rank = rank as f64;
     // A pattern of peft matches the end of a name, from a dot on.
@@ -193,12 +191,10 @@ fn factor(tensors: &Tensors<'_>, config: &Value, name: &str, rank: usize) -> Res
     Ok(tensors.get(&own)?.to_floats().first().copied().unwrap_or(rank) / rank)
 }
 
-/// Returns a name with `_` between all parts.
 fn normal(name: &str) -> String {
     name.replace(['.', '/'], "_").trim_matches('_').to_owned()
 }
 
-/// Returns the layers with weights.
 fn targets(model: &Model) -> Vec<Target> {
     let graph = model.graph();
     let named = |layer: &Layer, name: &str| layer.operation().is_some_and(|row| row.name() == name);
@@ -239,7 +235,6 @@ fn target(model: &Model, layer: &Layer) -> Option<Target> {
     })
 }
 
-/// Returns the layer whose name ends in that of a tensor.
 fn find<'t>(graph: &Graph, targets: &'t [Target], name: &str) -> Result<Option<&'t Target>, String> {
     let short = PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix)).unwrap_or(name);
     let wanted = normal(short);
@@ -263,7 +258,6 @@ fn find<'t>(graph: &Graph, targets: &'t [Target], name: &str) -> Result<Option<&
     Ok(None)
 }
 
-/// Adds `factor * (up · down)` to the weights of a layer.
 fn apply(model: &mut Model, target: &Target, pair: &Pair, factor: f64, lets: &Lets) -> Result<(), String> {
     let graph = model.graph();
     let weights = graph.producer(target.layer.input(1)).and_then(|tensor| Some((tensor, graph.output(tensor)?)));

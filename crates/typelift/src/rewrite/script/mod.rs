@@ -141,7 +141,6 @@ fn lines(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// True if a statement continues on the next line.
 fn goes_on(line: &str, after: &str) -> bool {
     let mut next = after.lines().map(str::trim_start).filter(|line| !line.is_empty() && !line.starts_with('#'));
     let next = next.next().unwrap_or_default();

@@ -43,7 +43,6 @@ pub(super) fn stateful(model: &mut Model, past: &str, present: &str, name: Optio
     model.edit(|edit| edit.make_stateful(&pairs, beam)).map(drop).map_err(|error| error.describe(model.graph()))
 }
 
-/// True if a Gather already reorders an input by these indices.
 fn is_reordered(graph: &Graph, past: LayerId, beam: Output) -> bool {
     let is_gather = |id: LayerId| graph.layer(id).is_some_and(|layer| layer.ty() == "Gather");
     let mut consumers = graph.consumers(past.output(0));
@@ -107,7 +106,6 @@ fn variables(model: &Model) -> Vec<String> {
     found
 }
 
-/// Returns the layers of a kind that use each variable.
 fn users(model: &Model, kind: LayerKind) -> HashMap<String, Vec<LayerId>> {
     let mut found = HashMap::<String, Vec<LayerId>>::default();
     for layer in model.graph().layers().filter(|layer| ops::kind(layer) == kind) {

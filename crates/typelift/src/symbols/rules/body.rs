@@ -39,7 +39,6 @@ fn walk(rule: &mut Rule, body: &Body, at: usize, given: HashMap<LayerId, Tensor>
     found
 }
 
-/// Returns what is known of an input, its values included.
 fn input(rule: &mut Rule, port: i64) -> Option<Tensor> {
     let port = usize::try_from(port).ok()?;
     let mut tensor = rule.inputs.get(port)?.clone();
@@ -125,7 +124,6 @@ pub(super) fn iterated(rule: &mut Rule) -> Option<()> {
     outputs(rule, body, &found, iterations)
 }
 
-/// Returns the number of slices of the first input that is sliced.
 fn sliced_length(rule: &mut Rule, body: &Body) -> Length {
     let entry = body.port_map().iter().find(|entry| entry.direction == Direction::Input && entry.axis.is_some())?;
     let tensor = input(rule, entry.external_port_id)?;

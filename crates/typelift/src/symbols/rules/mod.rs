@@ -240,7 +240,6 @@ impl<'m> Rule<'_, 'm> {
         self.walk.arena.number(number)
     }
 
-    /// Returns the dimensions of an input, if its rank is known.
     pub(super) fn dims(&self, input: usize) -> Option<Dims> {
         self.inputs.get(input)?.dims.as_deref().cloned()
     }
@@ -253,7 +252,6 @@ impl<'m> Rule<'_, 'm> {
         self.graph.producer(self.layer.id().input(input))
     }
 
-    /// Returns the values of an input, if it is small.
     pub(super) fn input_value(&mut self, input: usize) -> Option<Value> {
         match self.inputs.get(input)?.value.clone() {
             Some(value) => Some((*value).clone()),
@@ -264,13 +262,11 @@ impl<'m> Rule<'_, 'm> {
         }
     }
 
-    /// Returns the integers of an input, each as far as it is known.
     pub(super) fn values(&mut self, input: usize) -> Option<Vec<Length>> {
         let value = self.input_value(input)?;
         Some(value.items.iter().map(|item| item.and_then(|(expr, by)| (by == 1).then_some(expr))).collect())
     }
 
-    /// Returns the integers of an input that are numbers.
     pub(super) fn ints(&mut self, input: usize) -> Option<Vec<i64>> {
         let values = self.values(input)?;
         values.into_iter().map(|value| self.walk.arena.value(value?)).collect()
@@ -288,14 +284,12 @@ impl<'m> Rule<'_, 'm> {
         normalize_axis(axis, rank).filter(|&axis| axis < rank)
     }
 
-    /// Adds an output with the dimensions of the first input.
     fn pass_on(&mut self) -> Option<()> {
         let dims = self.dims(0)?;
         self.outputs.push(Some(dims));
         Some(())
     }
 
-    /// Adds an output.
     pub(super) fn put(&mut self, dims: Dims) -> Option<()> {
         self.outputs.push(Some(dims));
         Some(())

@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use rustix::fs::{self, AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
 use rustix::process::geteuid;
 
-/// Returns the id of the user, which is part of the directory's name.
 pub(super) fn user() -> String {
     geteuid().as_raw().to_string()
 }
@@ -92,24 +91,20 @@ impl Folder {
         }
     }
 
-    /// True if an open file is still the one with this name.
     pub(super) fn is_at(&self, name: &str, file: &File) -> bool {
         let id = |found: Stat| (found.st_dev, found.st_ino);
         fs::fstat(file).is_ok_and(|open| self.stat(name).is_some_and(|found| id(found) == id(open)))
     }
 
-    /// Creates a file.
     pub(super) fn create(&self, name: &str) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         Ok(fs::openat(&self.descriptor, name, flags, Mode::from_raw_mode(0o666))?.into())
     }
 
-    /// True if anything has this name.
     pub(super) fn has(&self, name: &str) -> bool {
         self.stat(name).is_some()
     }
 
-    /// True if a file of this user has this name.
     pub(super) fn has_file(&self, name: &str) -> bool {
         self.stat(name).is_some_and(|found| is_file(&found) && found.st_uid == self.owner)
     }
@@ -140,7 +135,6 @@ impl Folder {
         Ok(fs::unlinkat(&self.descriptor, name, AtFlags::empty())?)
     }
 
-    /// Returns the names in the directory.
     pub(super) fn names(&self) -> io::Result<Vec<String>> {
         let entries = Dir::read_from(&self.descriptor)?.flatten();
         Ok(entries.filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned)).collect())
@@ -151,7 +145,6 @@ impl Folder {
         Ok(fs::fsync(&self.descriptor)?)
     }
 
-    /// Returns the path of the directory.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }

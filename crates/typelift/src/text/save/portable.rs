@@ -42,22 +42,18 @@ impl Folder {
         File::options().read(true).write(true).create(made).truncate(false).open(self.path.join(name))
     }
 
-    /// True if an open file is still the one with this name.
     pub(super) fn is_at(&self, name: &str, _file: &File) -> bool {
         self.has(name)
     }
 
-    /// Creates a file.
     pub(super) fn create(&self, name: &str) -> io::Result<File> {
         File::create_new(self.path.join(name))
     }
 
-    /// True if anything has this name.
     pub(super) fn has(&self, name: &str) -> bool {
         fs::symlink_metadata(self.path.join(name)).is_ok()
     }
 
-    /// True if a file has this name.
     pub(super) fn has_file(&self, name: &str) -> bool {
         fs::symlink_metadata(self.path.join(name)).is_ok_and(|found| found.is_file())
     }
@@ -72,7 +68,6 @@ impl Folder {
         fs::rename(from, self.path.join(name))
     }
 
-    /// Creates a hard link to a file.
     pub(super) fn link(&self, from: &Path, name: &str) -> io::Result<()> {
         fs::hard_link(from, self.path.join(name))
     }
@@ -82,7 +77,6 @@ impl Folder {
         fs::remove_file(self.path.join(name))
     }
 
-    /// Returns the names in the directory.
     pub(super) fn names(&self) -> io::Result<Vec<String>> {
         Ok(fs::read_dir(&self.path)?.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect())
     }
@@ -92,7 +86,6 @@ impl Folder {
         Ok(())
     }
 
-    /// Returns the path of the directory.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }

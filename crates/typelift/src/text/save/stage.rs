@@ -152,7 +152,6 @@ impl Place {
         Self::fill(file, replaced, write)
     }
 
-    /// Creates an empty file.
     fn create(&mut self, ending: &'static str) -> io::Result<File> {
         step()?;
         self.has.insert(0, ending);
@@ -462,7 +461,6 @@ fn wait(lock: &File, file: &Path) -> io::Result<()> {
     lock.lock().or_else(unsupported)
 }
 
-/// Returns the directory in which the replacement of a file is prepared.
 pub(super) fn folder_of(file: &Path) -> PathBuf {
     directory(file).join(format!(".typelift-{}.tmp", folder::user()))
 }

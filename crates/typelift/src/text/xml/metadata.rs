@@ -29,7 +29,6 @@ pub(crate) fn value_of(rt_info: &str, name: &str) -> Option<String> {
     Some(child.written("value").or_else(|| child.written(name)).unwrap_or_default())
 }
 
-/// Returns the names in the `<rt_info>` of a layer.
 pub(crate) fn names_of(rt_info: &str) -> Vec<String> {
     let named = children(rt_info, whole(rt_info)).into_iter().filter_map(|child| Some((child.written("name")?, child)));
     named.filter(|(name, child)| child.is_of(name)).map(|(name, _)| name).collect()
@@ -64,7 +63,6 @@ pub(crate) fn value_at(rt_info: &str, path: &[&str]) -> Option<String> {
     child(rt_info, group, last)?.written("value")
 }
 
-/// Returns every value in the `<rt_info>` of a model, with its nested keys.
 pub(crate) fn leaves(rt_info: &str) -> Vec<(Vec<String>, String)> {
     let mut found = Vec::new();
     let mut pending = vec![(Vec::new(), whole(rt_info))];
@@ -189,7 +187,6 @@ fn tag(name: &str, attributes: &[(&str, &str)]) -> String {
     tag + " />"
 }
 
-/// Returns nested elements for these keys, with the value in the innermost one.
 fn branch(path: &[&str], value: &str) -> String {
     let element = |key: &str, value: Option<&str>| {
         let named =

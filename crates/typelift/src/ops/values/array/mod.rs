@@ -69,7 +69,6 @@ impl Integers {
         Some(())
     }
 
-    /// Creates the integers from their bits in a weights file.
     fn from_codes(element_type: ElementType, codes: impl Iterator<Item = u64>) -> Self {
         let unused = 64 - element_type.bits();
         let bits = match element_type.kind() {
@@ -141,7 +140,6 @@ pub(crate) fn count(dims: &[usize]) -> Option<usize> {
     Some(dims.iter().product())
 }
 
-/// Returns the distance in memory between elements along each axis.
 pub(crate) fn strides(dims: &[usize]) -> Vec<usize> {
     let mut strides = vec![1_usize; dims.len()];
     for axis in (1..dims.len()).rev() {
@@ -179,7 +177,6 @@ impl Array {
         Self { element_type, dims, data: Data::Floats(values) }
     }
 
-    /// Creates a tensor of rank 0.
     pub(crate) fn scalar(element_type: ElementType, value: f64) -> Self {
         let data = if element_type.is_float() {
             Data::Floats(smallvec![round(element_type, value)])
@@ -189,7 +186,6 @@ impl Array {
         Self { element_type, dims: Few::new(), data }
     }
 
-    /// Returns the number of elements.
     pub(crate) fn len(&self) -> usize {
         match &self.data {
             Data::Ints(values) => values.len(),
@@ -221,7 +217,6 @@ impl Array {
         }
     }
 
-    /// Returns the first value, as an integer.
     pub(crate) fn first_integer(&self) -> Option<i64> {
         self.to_integers().first().copied()
     }
@@ -230,12 +225,10 @@ impl Array {
         Shape::fixed(self.dims.iter().map(|&dim| dim as i64))
     }
 
-    /// Returns the same values in another shape with as many elements.
     pub(crate) fn reshaped(&self, dims: Few<usize>) -> Option<Self> {
         (count(&dims)? == self.len()).then(|| Self { dims, ..self.clone() })
     }
 
-    /// Returns the first value, as integer and as floating-point number.
     pub(crate) fn first(&self) -> Option<Fill> {
         match &self.data {
             Data::Ints(values) => values.get(0).map(|v| (v, v as f64)),
@@ -328,12 +321,10 @@ impl Array {
         }
     }
 
-    /// Creates a tensor of booleans.
     pub(crate) fn booleans(dims: Few<usize>, values: impl IntoIterator<Item = bool>) -> Self {
         Self::ints(ElementType::Boolean, dims, values.into_iter().map(i128::from))
     }
 
-    /// Returns, for each value, true if it is not 0.
     pub(crate) fn truths(&self) -> Vec<bool> {
         match &self.data {
             Data::Ints(values) => values.bits.iter().map(|&v| v != 0).collect(),
@@ -430,12 +421,10 @@ impl Array {
     }
 }
 
-/// Returns the bytes of the value at an index.
 fn little_endian<const N: usize>(bytes: &[u8], index: usize) -> Option<[u8; N]> {
     bytes.get(index * N..)?.first_chunk().copied()
 }
 
-/// Returns `dim` multiples of `stride`, beginning with 0.
 pub(crate) fn steps(dim: usize, stride: usize) -> Vec<Option<usize>> {
     (0..dim).map(|index| Some(index * stride)).collect()
 }
@@ -473,7 +462,6 @@ fn packed(bits: u32, bytes: &[u8], index: usize) -> Option<u64> {
     })
 }
 
-/// Returns the value of a floating-point type that has these bits.
 pub(crate) fn float(element_type: ElementType, bits: u64) -> Option<f64> {
     /// Values of `nf4` by code: quantiles of the normal distribution.
     const NF4: [f64; 16] = [
@@ -506,7 +494,6 @@ pub(crate) fn float(element_type: ElementType, bits: u64) -> Option<f64> {
     })
 }
 
-/// Returns the value for these bits of a floating-point format.
 fn decode(format: FloatFormat, bits: u64) -> f64 {
     let (ones, top) = ((1 << format.mantissa) - 1, (1 << format.exponent) - 1);
     let (exponent, mantissa) = (bits >> format.mantissa & top, bits & ones);
@@ -521,7 +508,6 @@ fn decode(format: FloatFormat, bits: u64) -> f64 {
     if bits >> (format.exponent + format.mantissa) & 1 == 1 { -magnitude } else { magnitude }
 }
 
-/// Returns the low bits of a number in an integer type.
 pub(crate) fn wrap(element_type: ElementType, value: i128) -> i128 {
     let unused = 128 - element_type.bits().clamp(1, 64);
     match element_type.kind() {
@@ -531,7 +517,6 @@ pub(crate) fn wrap(element_type: ElementType, value: i128) -> i128 {
     }
 }
 
-/// Returns the value of an integer type that is nearest to `value`.
 pub(crate) fn clamp(element_type: ElementType, value: i128) -> i128 {
     let bits = element_type.bits().clamp(1, 64);
     match element_type.kind() {
@@ -541,7 +526,6 @@ pub(crate) fn clamp(element_type: ElementType, value: i128) -> i128 {
     }
 }
 
-/// Returns the largest finite number of a floating-point type.
 pub(crate) fn largest_finite(element_type: ElementType) -> f64 {
     match (element_type, element_type.float_format()) {
         (ElementType::F8E8M0, _) => 2_f64.powi(127),
@@ -554,7 +538,6 @@ pub(crate) fn largest_finite(element_type: ElementType) -> f64 {
     }
 }
 
-/// Returns the finite value of a floating-point type that is nearest to `value`.
 fn saturate(element_type: ElementType, value: f64) -> f64 {
     let largest = largest_finite(element_type);
     round(element_type, value.clamp(-largest, largest))

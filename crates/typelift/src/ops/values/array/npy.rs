@@ -103,7 +103,6 @@ pub(super) mod tests {
     use super::*;
     use crate::model::weights::Weights;
 
-    /// Creates a file with this header, padded as NumPy does.
     pub(crate) fn file(header: &str, values: &[u8]) -> Vec<u8> {
         let header = format!("{header:<117}\n");
         let length = (header.len() as u16).to_le_bytes();

@@ -48,7 +48,6 @@ impl Stored {
         Some(Self { element_type, offset, count: shape.element_count()? })
     }
 
-    /// Returns their size in bytes.
     pub(crate) fn size(&self) -> Option<u64> {
         u64::try_from(byte_size(self.element_type, self.count)?).ok()
     }
@@ -73,7 +72,6 @@ impl Stored {
         self.find_in(weights, |values| values.to_floats().iter().copied().find(|&value| is(value)))
     }
 
-    /// Returns the first integer that satisfies `is`, exactly.
     pub(crate) fn find_integer(&self, weights: &Weights, is: impl Fn(i128) -> bool) -> Option<i128> {
         self.find_in(weights, |values| values.find_integer(&is))
     }
@@ -145,7 +143,6 @@ impl Converted {
         self.to
     }
 
-    /// Returns all bytes in one piece.
     fn all(&self) -> Option<Vec<u8>> {
         let mut bytes = Vec::with_capacity(usize::try_from(self.len()).ok()?);
         let read = self.read(0..self.len(), &mut |part| {
