@@ -60,8 +60,11 @@ pub fn conversion(graph: &Graph, layer: &Layer) -> Option<Conversion> {
 /// Limit on the values of a constant that are compared.
 const MOST_COMPARED: u64 = 1 << 21;
 
-/// Counts the values of a constant that a Convert changes, directly after it or after other Converts. `None` for a Convert
-/// of a computed tensor, and for a constant that is large or cannot be read.
+/// Limit on the Converts before another that are followed. An exact one widens its type or keeps it, and few are wider.
+const MOST_PASSED: usize = 8;
+
+/// Counts the values of a constant that a Convert changes, directly after it or after a few other Converts. `None` for
+/// a Convert of a computed tensor, and for a constant that is large or cannot be read.
 ///
 /// # Examples
 /// ```
@@ -76,7 +79,8 @@ const MOST_COMPARED: u64 = 1 << 21;
 pub fn converted_values(graph: &Graph, weights: &Weights, layer: &Layer) -> Option<Audit> {
     let to = conversion(graph, layer)?.to;
     let mut at = layer;
-    while let Some(Conversion { from, .. }) = conversion(graph, at) {
+    for _ in 0..MOST_PASSED {
+        let Conversion { from, .. } = conversion(graph, at)?;
         let [from] = from[..] else { return None };
         let (source, _) = graph.feeds(at.id()).into_iter().next()??;
         if kind(source) == LayerKind::Constant {
