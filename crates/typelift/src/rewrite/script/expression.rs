@@ -1,5 +1,6 @@
 //! Expressions of statements. Their names are tensors of the model.
 
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 
@@ -18,7 +19,7 @@ use crate::rewrite::build::{Added, Build};
 use crate::rewrite::constant::stretch;
 use crate::rewrite::evaluate::{Evaluator, Lack};
 use crate::rewrite::losses::Losses;
-use crate::rewrite::notation::{Cursor, NotationError};
+use crate::rewrite::notation::{self, Cursor, NotationError};
 use crate::rewrite::parse;
 use crate::rewrite::term::{Expression, Source, TermKind};
 use crate::rewrite::values;
@@ -88,12 +89,45 @@ impl Formula {
             (Source::Named(name), _) => names::tensor(model, name),
         };
         let is_constant = |source: &Source| find(source).is_ok_and(|tensor| values::is_constant(model.graph(), tensor));
-        let expression = parse::expression(&self.text, 0..self.text.len(), &is_constant);
+        let text = with_quoted_paths(&self.text, &|word| find(&Source::Named(word.to_owned())).is_ok());
+        let expression = parse::expression(&text, 0..text.len(), &is_constant);
         let expression = expression.map_err(|error| error.to_string())?;
         let tensors = expression.sources.iter().map(find).collect::<Result<Vec<_>, _>>()?;
         let bound = tensors.into_iter().map(|tensor| Some(Bound::Tensor(tensor))).collect();
         Ok(Resolved { expression, bound, lets })
     }
+}
+
+/// The ends of a bare word with `/` that are tried.
+const MOST_ENDS: usize = 16;
+
+/// Quotes each bare word with `/` that is known, because `/` also divides: `a/b/2` is `"a/b"/2` if `a/b` is known. The
+/// longest known word counts.
+fn with_quoted_paths<'t>(text: &'t str, is_known: &dyn Fn(&str) -> bool) -> Cow<'t, str> {
+    if !text.contains('/') {
+        return text.into();
+    }
+    let is_in_word = |c: char| c.is_alphanumeric() || "_.:/-".contains(c);
+    let (mut quoted, mut rest) = (String::new(), text);
+    while !rest.is_empty() {
+        let word = &rest[..rest.find(|c| !is_in_word(c)).unwrap_or(rest.len())];
+        let ends = word.rmatch_indices(['/', '-']).map(|(at, _)| &word[..at]).take(MOST_ENDS);
+        let known = std::iter::once(word).chain(ends).find(|word| word.contains('/') && is_known(word));
+        let taken = if let Some(known) = known {
+            quoted += &notation::quoted(known);
+            known.len()
+        } else {
+            let taken = match rest.strip_prefix('"') {
+                Some(inside) => inside.match_indices('"').find(|&(at, _)| !inside[..at].ends_with('\\')).map(|(at, _)| at + 2),
+                None => rest.find(|c| !is_in_word(c) || "/-".contains(c)).map(|at| rest.ceil_char_boundary(at + 1)),
+            };
+            let taken = taken.unwrap_or(rest.len());
+            quoted += &rest[..taken];
+            taken
+        };
+        rest = &rest[taken..];
+    }
+    quoted.into()
 }
 
 /// An expression whose names are tensors of a model.
