@@ -156,14 +156,14 @@ impl FromStr for Purpose {
     fn from_str(text: &str) -> Result<Self, String> {
         let written = text.to_lowercase();
         // Other programs spell the types differently: bfloat16, int32.
-        let text = typelift::named_element_type(&written).map_or(written, |ty| ty.name().to_owned());
+        let text = typelift::named_element_type(&written).map_or(written.clone(), |ty| ty.name().to_owned());
         let known: Vec<_> = ["f16", "bf16", "i32", "cpu", "gpu", "npu"]
             .map(str::to_owned)
             .into_iter()
             .chain(Program::names())
             .collect();
         if !known.contains(&text) {
-            let near = typelift::near(&text, known.iter().map(String::as_str));
+            let near = typelift::near(&written, known.iter().map(String::as_str));
             let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
             return Err(format!("expected one of {}{near}", known.join(", ")));
         }
