@@ -19,7 +19,7 @@ pub(crate) enum Side {
     Right,
 }
 
-/// Lines of text in columns, as wide as their widest text; missing cells are empty.
+/// Lines of text in columns, as wide as their widest text. A column without text takes no room.
 pub(crate) struct Columns<const N: usize> {
     sides: [Side; N],
     rows: Vec<(Style, [String; N])>,
@@ -48,7 +48,7 @@ impl<const N: usize> Columns<N> {
             let mut text = style.to_string();
             for number in 0..height {
                 let mut line = String::new();
-                for ((side, cell), width) in self.sides.iter().zip(&cells).zip(widths) {
+                for ((side, cell), width) in self.sides.iter().zip(&cells).zip(widths).filter(|(_, width)| *width > 0) {
                     let cell = cell.lines().nth(number).unwrap_or("");
                     let room = " ".repeat(width.saturating_sub(cell.width()));
                     line += &match side {

@@ -1,16 +1,19 @@
 //! `typelift show`: prints the graph for reading.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
+use typelift::blocks::Blocks;
 use typelift::findings::Voice;
 use typelift::notation::{self, Line};
-use typelift::{Graph, Layer, Model};
+use typelift::{Graph, Layer, LayerId, Model};
 use unicode_width::UnicodeWidthStr;
 
 use crate::failure::Failure;
 use crate::findings;
 use crate::fit::{self, ShortNames};
+use crate::gate::Clean;
 use crate::input::Input;
 use crate::paint::color;
 use crate::render::{self, Show};
@@ -92,6 +95,9 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
         }
         (Some((model, selection)), Format::Text) => {
             let mut rows = Rows::new(model, selection, args.losses);
+            if selection.is_all() && terminal.is_for_people() {
+                rows.add_blocks();
+            }
             if rows.rows.is_empty() && !selection.is_all() {
                 terminal.say("note: no layer of the model is shown by these options\n");
             }
@@ -130,8 +136,8 @@ struct Rows<'a> {
 /// One line with its indentation.
 enum Row {
     Layer(usize, Line, Style, Style),
-    /// The line above a body.
-    Body(usize, String),
+    /// The line above a body or a block.
+    Title(usize, String),
 }
 
 pub(crate) fn text(model: &Model, selection: &Selection<'_>) -> String {
@@ -156,13 +162,36 @@ impl<'a> Rows<'a> {
             for body in layer.bodies() {
                 let line = notation::body_line(layer, body);
                 if self.selection.opens(body) {
-                    self.rows.push(Row::Body(indent + 2, line + ":"));
+                    self.rows.push(Row::Title(indent + 2, line + ":"));
                     self.add(body.graph(), indent + 4);
                 } else {
                     let layers = crate::columns::count(body.graph().len(), "layer");
-                    self.rows.push(Row::Body(indent + 2, format!("{line}: {layers}")));
+                    self.rows.push(Row::Title(indent + 2, format!("{line}: {layers}")));
                 }
             }
+        }
+    }
+
+    /// Adds the name of each block above its layers, if there are several. A block whose layers are not together is named
+    /// again.
+    fn add_blocks(&mut self) {
+        let mut blocks = Blocks::new(self.model).list;
+        blocks.retain(|block| block.place.is_model());
+        if blocks.len() < 2 {
+            return;
+        }
+        let of_layer: HashMap<LayerId, &String> =
+            blocks.iter().flat_map(|block| block.layers.iter().map(|&id| (id, &block.name))).collect();
+        let mut last = None;
+        for row in std::mem::take(&mut self.rows) {
+            if let Row::Layer(0, line, ..) = &row {
+                let block = of_layer.get(&line.id).copied();
+                if let Some(name) = block.filter(|_| block != last) {
+                    self.rows.push(Row::Title(0, Clean(name).to_string()));
+                }
+                last = block;
+            }
+            self.rows.push(row);
         }
     }
 
@@ -171,7 +200,7 @@ impl<'a> Rows<'a> {
         for row in &self.rows {
             let _ = match row {
                 Row::Layer(indent, line, ..) => writeln!(text, "{:indent$}{line}", ""),
-                Row::Body(indent, line) => writeln!(text, "{:indent$}{line}", ""),
+                Row::Title(indent, line) => writeln!(text, "{:indent$}{line}", ""),
             };
         }
         text
@@ -185,7 +214,7 @@ impl<'a> Rows<'a> {
             let names = ShortNames::of([self.model]);
             let ids = self.rows.iter().filter_map(|row| match row {
                 Row::Layer(indent, line, ..) => Some(indent + line.id.to_string().len()),
-                Row::Body(..) => None,
+                Row::Title(..) => None,
             });
             let ids = ids.max().unwrap_or(0);
             for row in &mut self.rows {
@@ -197,7 +226,7 @@ impl<'a> Rows<'a> {
         let widest = |of: fn(usize, &Line) -> usize| {
             let widths = self.rows.iter().filter_map(|row| match row {
                 Row::Layer(indent, line, ..) => Some(of(*indent, line)),
-                Row::Body(..) => None,
+                Row::Title(..) => None,
             });
             widths.filter(|&width| width <= most).max().unwrap_or(0)
         };
@@ -207,7 +236,7 @@ impl<'a> Rows<'a> {
         let mut text = String::new();
         for row in &self.rows {
             let _ = match row {
-                Row::Body(indent, line) => writeln!(text, "{:indent$}{FAINT}{line}{FAINT:#}", ""),
+                Row::Title(indent, line) => writeln!(text, "{:indent$}{FAINT}{line}{FAINT:#}", ""),
                 Row::Layer(indent, line, emphasis, color) => {
                     let id = format!("{:indent$}{}", "", line.id);
                     // Columns give way before a line is broken.

@@ -122,7 +122,7 @@ fn text(file: &str, stats: &Stats, map: &[Row]) -> String {
         + &weights(stats)
         + &decompressed(stats)
         + &schemes(stats)
-        + &precision(map)
+        + &blocks(map, &(0..map.len()).collect::<Vec<_>>(), notes)
         + &operations(stats)
 }
 
@@ -139,29 +139,50 @@ fn headline(file: &str, stats: &Stats) -> String {
     text
 }
 
-/// Formats a line for each row of the map, followed by the data paths of its weights, possible losses, and differences
-/// from sibling blocks.
-fn precision(map: &[Row]) -> String {
-    let mut columns = Columns::new([Side::Left, Side::Right, Side::Left, Side::Left]);
-    columns.push(HEAD, ["blocks", "layers", "stored bytes", "computed tensors"].map(str::to_owned));
-    let names = map.iter().map(|row| {
-        let path = if row.path.is_empty() { String::new() } else { format!("{}/", row.path) };
-        Clean(&format!("{path}{}", row.name)).to_string()
+/// Formats a line for each chosen row of the map, with its share of the stored bytes as a bar, its notes below, and all
+/// rows added up at the end.
+fn blocks(map: &[Row], chosen: &[usize], notes: fn(&Row) -> Vec<String>) -> String {
+    let bytes = |row: &Row| row.weights.iter().map(|weight| weight.bytes).sum::<u64>();
+    let all: u64 = map.iter().map(bytes).sum();
+    let mut columns = Columns::new([Side::Left, Side::Right, Side::Left, Side::Left, Side::Left]);
+    columns.push(HEAD, ["blocks", "layers", "", "stored bytes", "computed tensors"].map(str::to_owned));
+    let names = chosen.iter().map(|&at| {
+        let Row { path, name, blocks, .. } = &map[at];
+        let path = if path.is_empty() { String::new() } else { format!("{path}/") };
+        let run = if *blocks > 1 { format!(" ({blocks})") } else { String::new() };
+        Clean(&format!("{path}{name}{run}")).to_string()
     });
-    for (row, name) in map.iter().zip(fit::blocks(names.collect())) {
+    for (&at, name) in chosen.iter().zip(fit::blocks(names.collect())) {
+        let row = &map[at];
         let stored = row.weights.iter().map(|weight| format!("{} {}", weight.element_type, grouped(weight.bytes)));
         let stored = stored.collect::<Vec<_>>().join(", ");
-        columns.push(PLAIN, [name, grouped(row.layers as u64), stored, types(&row.computed)]);
+        let bar = if map.len() > 1 { bar(bytes(row) as f64 / all.max(1) as f64) } else { String::new() };
+        columns.push(PLAIN, [name, grouped(row.layers as u64), bar, stored, types(&row.computed)]);
+    }
+    if map.len() > 1 {
+        let layers = map.iter().map(|row| row.layers as u64).sum();
+        columns.push(FAINT, ["all".to_owned(), grouped(layers), String::new(), grouped(all), String::new()]);
     }
     let mut text = String::from("\n");
-    for (at, line) in columns.lines().enumerate() {
+    for (row, line) in columns.lines().enumerate() {
         text += &line;
-        for note in at.checked_sub(1).and_then(|at| map.get(at)).map(notes).unwrap_or_default() {
+        let at = row.checked_sub(1).and_then(|row| chosen.get(row));
+        for note in at.map(|&at| notes(&map[at])).unwrap_or_default() {
             text += &format!("{FAINT}{}{FAINT:#}\n", fit::hanging(&format!("    {note}"), 8));
         }
     }
     text
 }
+
+/// Draws a share of one, in eighths of a character.
+fn bar(share: f64) -> String {
+    let eighths = (share * 8.0 * BAR as f64).round() as usize;
+    let rest = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"][eighths % 8];
+    "█".repeat(eighths / 8) + rest
+}
+
+/// The characters of a whole bar.
+const BAR: usize = 8;
 
 /// The number of data paths that are shown for a block.
 const MOST_PATHS: usize = 4;
@@ -189,13 +210,13 @@ fn notes(row: &Row) -> Vec<String> {
         _ => count(number, what),
     });
     notes.extend(counted);
-    notes.extend(notes_of_siblings(row));
+    notes.extend(differences(row));
     notes
 }
 
 /// Describes how a block differs from its siblings.
-fn notes_of_siblings(row: &Row) -> Option<String> {
-    (!row.differs.is_empty()).then(|| row.differs.join("; "))
+fn differences(row: &Row) -> Vec<String> {
+    if row.differs.is_empty() { Vec::new() } else { vec![row.differs.join("; ")] }
 }
 
 fn ends(stats: &Stats) -> String {

@@ -5,7 +5,7 @@ use typelift::findings::grouped;
 use typelift::map::Row;
 use typelift::stats::{LargeTensor, Stats, Tensor};
 
-use super::{FAINT, HEAD, PLAIN, headline, notes_of_siblings, schemes, share, types};
+use super::{FAINT, HEAD, PLAIN, blocks, differences, headline, schemes, share};
 use crate::columns::{Columns, GAP, Side, count};
 use crate::fit::{self, ShortNames};
 use crate::gate::Clean;
@@ -28,7 +28,7 @@ pub(super) fn text(file: &str, stats: &Stats, map: &[Row], names: &ShortNames) -
     text += &ends("outputs", &stats.outputs);
     text += &weights(stats);
     text += &schemes(stats);
-    text += &blocks(map);
+    text += &most(map);
     text += &largest("largest constants", &stats.largest_constants, names);
     text += &largest("largest tensors", &stats.largest_tensors, names);
     text += &operations(stats);
@@ -60,34 +60,15 @@ fn weights(stats: &Stats) -> String {
     text
 }
 
-/// Formats a line for each block or run of equal blocks, with the differences from siblings below. Blocks that differ
-/// come before others if there are too many.
-fn blocks(map: &[Row]) -> String {
-    let mut columns = Columns::new([Side::Left, Side::Right, Side::Left, Side::Left]);
-    columns.push(HEAD, ["blocks", "layers", "stored bytes", "computed tensors"].map(str::to_owned));
+/// Formats a line for each block or run of equal blocks. Runs, then large blocks, are chosen if there are too many.
+fn most(map: &[Row]) -> String {
     let mut chosen: Vec<usize> = (0..map.len()).collect();
     if map.len() > BLOCKS {
         chosen.sort_by_key(|&at| (map[at].blocks == 1, std::cmp::Reverse(map[at].layers)));
         chosen.truncate(BLOCKS);
         chosen.sort_unstable();
     }
-    let names = chosen.iter().map(|&at| {
-        let row = &map[at];
-        let path = if row.path.is_empty() { String::new() } else { format!("{}/", row.path) };
-        Clean(&format!("{path}{}", row.name)).to_string()
-    });
-    for (&at, name) in chosen.iter().zip(fit::blocks(names.collect())) {
-        let stored = map[at].weights.iter().map(|weight| format!("{} {}", weight.element_type, grouped(weight.bytes)));
-        let stored = stored.collect::<Vec<_>>().join(", ");
-        columns.push(PLAIN, [name, grouped(map[at].layers as u64), stored, types(&map[at].computed)]);
-    }
-    let mut text = String::from("\n");
-    for (line, at) in columns.lines().zip(std::iter::once(None).chain(chosen.iter().copied().map(Some))) {
-        text += &line;
-        if let Some(note) = at.and_then(|at| notes_of_siblings(&map[at])) {
-            text += &format!("{FAINT}{}{FAINT:#}\n", fit::hanging(&format!("    {note}"), 8));
-        }
-    }
+    let mut text = blocks(map, &chosen, differences);
     if map.len() > chosen.len() {
         text += &format!("{FAINT}and {}{FAINT:#}\n", count(map.len() - chosen.len(), "more line"));
     }

@@ -81,9 +81,12 @@ fn a_variable_that_is_read_is_written_after_each_redirect_and_removal() {
 #[test]
 fn a_bare_name_with_slashes_is_a_name_before_it_is_a_division() {
     let text = "x = Parameter : f32[2]\nm/aten::a-1/Abs = Abs(x)\nr = Result(m/aten::a-1/Abs)\n";
-    for (value, operation) in
-        [("m/aten::a-1/Abs", "Exp"), ("m/aten::a-1/Abs/2", "Divide"), ("2-m/aten::a-1/Abs", "Subtract"), ("x/2", "Divide")]
-    {
+    for (value, operation) in [
+        ("m/aten::a-1/Abs", "Exp"),
+        ("m/aten::a-1/Abs/2", "Divide"),
+        ("2-m/aten::a-1/Abs", "Subtract"),
+        ("x/2", "Divide"),
+    ] {
         let script: Script = format!("add output y = Exp({value})").parse().unwrap();
         let (model, _) = script.run(read(text)).unwrap();
         let (found, whole) = (model.to_string(), value.len() == 15);

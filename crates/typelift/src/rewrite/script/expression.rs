@@ -118,7 +118,9 @@ fn with_quoted_paths<'t>(text: &'t str, is_known: &dyn Fn(&str) -> bool) -> Cow<
             known.len()
         } else {
             let taken = match rest.strip_prefix('"') {
-                Some(inside) => inside.match_indices('"').find(|&(at, _)| !inside[..at].ends_with('\\')).map(|(at, _)| at + 2),
+                Some(inside) => {
+                    inside.match_indices('"').find(|&(at, _)| !inside[..at].ends_with('\\')).map(|(at, _)| at + 2)
+                }
                 None => rest.find(|c| !is_in_word(c) || "/-".contains(c)).map(|at| rest.ceil_char_boundary(at + 1)),
             };
             let taken = taken.unwrap_or(rest.len());
