@@ -103,7 +103,11 @@ impl Inputs {
         }
         let directory = output.and_then(|output| output.output.as_deref());
         if let Some(path) = directory {
-            many_fit(path)?;
+            let missing = self.paths.iter().find(|path| !path.exists()).map(|path| path.to_string_lossy());
+            many_fit(path).map_err(|failure| match missing {
+                Some(word) => Failure::new(format!("`{word}` is taken for a model, and it does not exist")),
+                None => failure,
+            })?;
         }
         let mut models = Vec::new();
         for path in &self.paths {

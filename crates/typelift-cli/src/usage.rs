@@ -50,6 +50,8 @@ const VERBS: &[(&str, &str)] = &[
     ("grep", "show --only TYPE"),
     ("info", "MODEL.xml"),
     ("inputs", "MODEL.xml"),
+    ("int4", "convert --quantize int4_sym"),
+    ("int8", "convert --quantize int8_sym"),
     ("insert", "rewrite -e 'after NAME : Relu(_)'"),
     ("inspect", "MODEL.xml"),
     ("isolate", "rewrite -e 'cut [A] .. [B]'"),
@@ -124,6 +126,7 @@ const OPTIONS: &[(&str, &str)] = &[
     ("--dot", "--format dot"),
     ("--dtype", "--types FROM=TO"),
     ("--dynamic", "--set-shape NAME=SHAPE"),
+    ("--e", "--statement"),
     ("--errors-only", "--quiet"),
     ("--exclude", "--allow"),
     ("--exclude", "--keep"),
@@ -133,6 +136,7 @@ const OPTIONS: &[(&str, &str)] = &[
     ("--fp16", "--compress f16"),
     ("--framework", "--rules"),
     ("--github", "--format github"),
+    ("--golden", "--expect"),
     ("--graph", "--format dot"),
     ("--half", "--compress f16"),
     ("--ignore", "--allow"),
@@ -152,6 +156,7 @@ const OPTIONS: &[(&str, &str)] = &[
     ("--layer", "--around"),
     ("--layout", "--input-layout NAME=NHWC"),
     ("--max_relative", "--rtol"),
+    ("--level", "--quiet"),
     ("--mean_values", "--statement 'before NAME : Subtract(_, MEAN)'"),
     ("--mode", "--quantize MODE"),
     ("--name", "--around"),
@@ -173,6 +178,7 @@ const OPTIONS: &[(&str, &str)] = &[
     ("--pattern", "--statement"),
     ("--precision", "--compress f16"),
     ("--precision", "--for"),
+    ("--reference", "--expect"),
     ("--rel", "--rtol"),
     ("--release", "--target"),
     ("--replace", "--statement 'OLD(x) => NEW(x)'"),
@@ -181,6 +187,7 @@ const OPTIONS: &[(&str, &str)] = &[
     ("--sarif", "--format sarif"),
     ("--save", "--output"),
     ("--scale_values", "--statement 'before NAME : Divide(_, SCALE)'"),
+    ("--severity", "--quiet"),
     ("--shape", "--set-shape NAME=SHAPE"),
     ("--simplify", "--use all"),
     ("--skip", "--allow"),
@@ -233,6 +240,8 @@ const VALUES: &[(&str, &str, &str)] = &[
     ("--for", "f32", COUNTED),
     ("--for", "float", COUNTED),
     ("--quantize", "w4", "--quantize int4_sym"),
+    ("--quantize", "awq", DATA),
+    ("--quantize", "gptq", DATA),
     (
         "--quantize",
         "w8a8",
@@ -242,6 +251,8 @@ const VALUES: &[(&str, &str, &str)] = &[
     ("--target", "latest", "without --target, a model is written for the newest release"),
     ("--weights", "*.bin", "--bin FILE"),
 ];
+
+const DATA: &str = "a mode that needs data is of `nncf.compress_weights`; --quantize computes from the weights alone";
 
 /// Further words after the options, which a command does not take: the command, and what to write instead.
 const WORDS: &[(&str, &str)] = &[

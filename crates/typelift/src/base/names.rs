@@ -83,13 +83,14 @@ const BEGINNING: usize = 3;
 /// Maximum length of a name that is suggested for a pattern. Both lengths multiplied give the steps and the memory.
 const LONGEST: usize = 2000;
 
-/// Returns the nearest of the known names, if it differs in at most a third of the letters, or one that begins with the text.
-/// For a text with `*` or `?`, returns a similar pattern that matches a known name.
+/// Returns the nearest of the known names, if it differs in at most a third of the letters, one that begins with the text,
+/// or the only one that has a word of the text. For a text with `*` or `?`, returns a similar pattern that matches a known name.
 ///
 /// # Examples
 /// ```
 /// let names = ["head/add", "head/norm", "tail"];
 /// assert_eq!(typelift::near("hed/add", names), Some("head/add".to_owned()));
+/// assert_eq!(typelift::near("my norm", names), Some("head/norm".to_owned()));
 /// assert_eq!(typelift::near("hed/*", names), Some("head/*".to_owned()));
 /// assert_eq!(typelift::near("body/*", names), None);
 /// ```
@@ -98,13 +99,27 @@ pub fn near<'n>(text: &str, names: impl IntoIterator<Item = &'n str>) -> Option<
     if !is_glob(text) {
         let names: Vec<_> = names.into_iter().collect();
         let begun = || names.iter().copied().find(|name| text.len() >= BEGINNING && name.starts_with(text));
-        return nearest(text, names.iter().copied()).or_else(begun).map(str::to_owned);
+        return nearest(text, names.iter().copied())
+            .or_else(begun)
+            .or_else(|| sharing(text, &names))
+            .map(str::to_owned);
     }
     let limit = text.chars().filter(|letter| !['*', '?'].contains(letter)).count().min(60) / 3;
     let names = names.into_iter().filter(|name| name.len() <= LONGEST);
     let tables = names.map(|name| Alignment::of(text, name));
     let best = tables.min_by_key(Alignment::distance).filter(|best| best.distance() <= limit)?;
     Some(best.glob())
+}
+
+/// The only name that has a word of the text.
+fn sharing<'n>(text: &str, names: &[&'n str]) -> Option<&'n str> {
+    let is_in_text = |word: &str| word.len() >= BEGINNING && words(text).any(|known| known == word);
+    let mut sharing = names.iter().copied().filter(|name| words(name).any(is_in_text));
+    sharing.next().filter(|_| sharing.next().is_none())
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric())
 }
 
 /// Edit distance between a glob and a name: the number of letters to change, add or remove until they match.

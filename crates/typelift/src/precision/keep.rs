@@ -149,7 +149,9 @@ impl Kept {
             let found = match pattern {
                 KeepPattern::Name(name) => model.find_all(name).map_err(|error| match error {
                     FindError::Unknown(_) => {
-                        KeepError::Unmatched { pattern: name.clone(), near: model.nearest_name(name) }
+                        let operation = of_operation(model, name).map(|_| format!("type:{name}")).ok();
+                        let near = operation.or_else(|| model.nearest_name(name));
+                        KeepError::Unmatched { pattern: name.clone(), near }
                     }
                     error => KeepError::Find(error),
                 })?,

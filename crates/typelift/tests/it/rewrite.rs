@@ -178,7 +178,18 @@ fn rules_that_cannot_be_read_say_where_and_why() {
         "Relu(_) => Relu(_)",
     ];
     let errors = texts.map(|text| format!("{}\n", text.parse::<Rule>().unwrap_err()));
-    let scripts = ["renam a b", "input x u8[1]", "expect nothing 1..", "a: Relu(x) => x\nexpect b 1", "expect", "cut"];
+    let scripts = [
+        "renam a b",
+        "input x u8[1]",
+        "expect nothing 1..",
+        "a: Relu(x) => x\nexpect b 1",
+        "expect",
+        "cut",
+        "freeze x 0",
+        "delete relu",
+        "remove layer relu",
+        "input x : float16",
+    ];
     let scripts = scripts.map(|text| format!("{}\n", text.parse::<Script>().unwrap_err()));
     insta::assert_snapshot!(errors.join("\n") + "\n" + &scripts.join("\n"));
 }

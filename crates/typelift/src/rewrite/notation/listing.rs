@@ -6,6 +6,7 @@ use typelift_promote::ElementType;
 
 use super::lex::is_bare;
 use super::{Cursor, Literal, NotationError};
+use crate::base::foreign::named_element_type;
 use crate::base::names::nearest;
 use crate::model::graph::{Direction, IrVersion};
 use crate::model::shape::Shape;
@@ -343,7 +344,7 @@ pub(crate) fn element_type(cursor: &mut Cursor) -> Result<ElementType, NotationE
     }
     ElementType::from_name(name).ok_or_else(|| {
         let error = cursor.error(start..cursor.at, format!("`{name}` is not an element type"));
-        let near = match ElementType::from_port_name(name) {
+        let near = match ElementType::from_port_name(name).or_else(|| named_element_type(name)) {
             Some(ty) => Some(ty.name()),
             None => nearest(name, ElementType::all().map(ElementType::name)),
         };

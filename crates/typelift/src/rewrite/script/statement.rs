@@ -86,33 +86,56 @@ pub(super) enum Owner {
     Named,
 }
 
-const WORDS: [&str; 26] = [
-    "lora",
-    "rename",
-    "input",
-    "before",
-    "output",
-    "after",
-    "tap",
-    "cut",
-    "inline",
-    "join",
-    "set",
-    "info",
-    "keep",
-    "unkeep",
-    "expect",
-    "def",
-    "let",
-    "add",
-    "remove",
-    "freeze",
-    "order",
-    "redirect",
-    "stateful",
-    "stateless",
-    "state",
-    "layout",
+/// The words that begin a statement, each with its form.
+const FORMS: [(&str, &str); 26] = [
+    ("lora", "lora FILE.safetensors [SCALE]"),
+    ("rename", "rename OLD NEW"),
+    ("input", "input NAME : TYPE[SHAPE]"),
+    ("before", "before NAME : EXPRESSION with _"),
+    ("output", "output NAME : TYPE"),
+    ("after", "after NAME : EXPRESSION with _"),
+    ("tap", "tap TENSOR [as NAME]"),
+    ("cut", "cut [A, …] .. [B, …]"),
+    ("inline", "inline IF"),
+    ("join", "join FILE.xml [as PREFIX] [: OUTPUT -> INPUT, …]"),
+    ("set", "set CONSTANT = EXPRESSION"),
+    ("info", "info [LAYER] : KEY/KEY = VALUE"),
+    ("keep", "keep f32 NAME, …"),
+    ("unkeep", "unkeep NAME, …"),
+    ("expect", "expect RULE NUMBER"),
+    ("def", "def NAME(x, …) = EXPRESSION"),
+    ("let", "let NAME = EXPRESSION"),
+    ("add", "add input NAME : TYPE[SHAPE]` or `add output NAME = EXPRESSION"),
+    ("remove", "remove output NAME, …` or `remove input NAME, …"),
+    ("freeze", "freeze INPUT = EXPRESSION"),
+    ("order", "order inputs NAME, …` or `order outputs NAME, …"),
+    ("redirect", "redirect TENSOR -> EXPRESSION"),
+    ("stateful", "stateful INPUT -> OUTPUT [reorder INPUT]"),
+    ("stateless", "stateless [INPUT -> OUTPUT]"),
+    ("state", "state NAME : TYPE[SHAPE]"),
+    ("layout", "layout NAME = LAYOUT"),
+];
+
+const REMOVAL: &str =
+    "`redirect LAYER -> TENSOR` connects the consumers of a layer to a tensor before it, and removes it";
+
+/// Words of other programs that begin no statement, each with the statement that does it.
+const FOREIGN: [(&str, &str); 12] = [
+    ("batch", "`input NAME : [1,…]` changes the shape of an input"),
+    (
+        "cast",
+        "`input NAME : TYPE` changes the type of an input; `after NAME : Convert(_) {destination_type=TYPE}` adds a Convert",
+    ),
+    ("connect", "`redirect TENSOR -> OTHER` connects the consumers of a tensor to another"),
+    ("delete", REMOVAL),
+    ("drop", REMOVAL),
+    ("extract", "`cut A .. B` keeps the layers between tensors"),
+    ("fuse", "a rule is `PATTERN => REPLACEMENT`, such as `Multiply(x, Sigmoid(x)) => Swish-4(x)`"),
+    ("insert", "`before NAME : Relu(_)` and `after NAME : Relu(_)` add layers"),
+    ("replace", "a rule is `PATTERN => REPLACEMENT`, such as `Relu(x) => Gelu-7(x)`"),
+    ("reshape", "`input NAME : [1,3,224,224]` changes the shape of an input"),
+    ("transpose", "`before NAME : Transpose(_, [0, 3, 1, 2])` adds a Transpose"),
+    ("type", "`input NAME : TYPE` changes the type of an input"),
 ];
 
 impl Script {
@@ -126,13 +149,19 @@ impl Script {
         if word == "def" && is_statement {
             return self.definitions.read(text, cursor.at..range.end);
         }
-        let statement = if is_statement { Statement::read(word, &mut cursor, range.end)? } else { None };
+        let statement = if is_statement { Statement::read(word, &mut cursor, range.end) } else { Ok(None) };
+        let form = FORMS.iter().find(|(known, _)| *known == word).map(|(_, form)| format!("write `{form}`"));
+        let with_form = |error: NotationError| match &form {
+            Some(form) if error.help().is_none() => error.with_help(form),
+            _ => error,
+        };
+        let statement = statement.map_err(with_form)?;
         let Some(statement) = statement else {
             cursor.at = start;
             return self.rule(text, cursor, range);
         };
         if !cursor.is_done() {
-            return Err(cursor.expected("the end of the line"));
+            return Err(with_form(cursor.expected("the end of the line")));
         }
         if let Statement::Let { name, .. } = &statement {
             self.definitions.declare(name);
@@ -147,9 +176,12 @@ impl Script {
         let name = cursor.run(|c| c.is_alphanumeric() || "_-./".contains(c));
         let rest = &text[start..range.end];
         let is_rule = rest.contains("=>") || rest.contains('(') || ["try", "once"].contains(&name);
-        if !is_rule && let Some(near) = nearest(name, WORDS) {
+        let foreign = FOREIGN.iter().find(|(word, _)| *word == name).map(|(_, help)| (*help).to_owned());
+        let help = foreign
+            .or_else(|| nearest(name, FORMS.map(|(word, _)| word)).map(|near| format!("did you mean `{near}`?")));
+        if !is_rule && let Some(help) = help {
             let error = cursor.error(start..start + name.len(), format!("`{name}` is not a statement"));
-            return Err(error.with_help(format!("did you mean `{near}`?")));
+            return Err(error.with_help(help));
         }
         self.rules.push(Rule::read(text, start..range.end, &self.definitions)?);
         Ok(())
@@ -416,6 +448,7 @@ fn which_end(cursor: &mut Cursor) -> Result<End, NotationError> {
     let end = match ahead.word() {
         "input" | "inputs" => End::Input,
         "output" | "outputs" => End::Output,
+        "layer" | "node" | "op" => return Err(cursor.expected("`input` or `output`").with_help(REMOVAL)),
         _ => return Err(cursor.expected("`input` or `output`")),
     };
     *cursor = ahead;
