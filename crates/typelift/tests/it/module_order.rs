@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 
 use petgraph::algo::tarjan_scc;
 use petgraph::graph::DiGraph;
-use proc_macro2::{TokenStream, TokenTree};
-use quote::ToTokens;
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 /// Folders of the library in the order of the data. Each uses only those before it.
 const ORDER: &[&str] = &[
@@ -90,11 +89,10 @@ impl Modules {
         let mut modules = Self::default();
         let known: BTreeSet<ItemPath> = texts.keys().cloned().collect();
         for (path, text) in texts {
-            let mut file = syn::parse_file(&text).unwrap_or_else(|error| panic!("{path:?}: {error}"));
-            without_tests(&mut file.items);
+            let tokens: TokenStream = text.parse().unwrap_or_else(|error| panic!("{path:?}: {error}"));
             let mut module = Module::default();
             let mut scan = Scan { module: &path, known: &known, found: &mut module };
-            scan.tokens(file.into_token_stream(), false);
+            scan.tokens(without_tests(tokens), false);
             modules.0.insert(path, module);
         }
         modules
@@ -163,12 +161,23 @@ impl Modules {
     }
 }
 
-/// Removes items with `#[cfg(test)]`.
-fn without_tests(items: &mut Vec<syn::Item>) {
-    items.retain(|item| {
-        let text = item.to_token_stream().to_string();
-        !text.starts_with("# [cfg (test)]") && !text.starts_with("# [cfg(test)]")
-    });
+/// Removes items with `#[cfg(test)]`. An item ends with a semicolon, or with braces and the semicolon that may follow.
+fn without_tests(tokens: TokenStream) -> TokenStream {
+    let mut kept = Vec::new();
+    let mut tokens = tokens.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        kept.push(token);
+        let [.., TokenTree::Punct(mark), TokenTree::Group(attribute)] = kept.as_slice() else { continue };
+        if mark.as_char() != '#' || attribute.stream().to_string().replace(' ', "") != "cfg(test)" {
+            continue;
+        }
+        kept.truncate(kept.len() - 2);
+        let is_end = |token: &TokenTree| matches!(token, TokenTree::Punct(punct) if punct.as_char() == ';');
+        let is_block = |token: &TokenTree| matches!(token, TokenTree::Group(it) if it.delimiter() == Delimiter::Brace);
+        let _last = tokens.by_ref().find(|token| is_end(token) || is_block(token));
+        let _semicolon = tokens.next_if(is_end);
+    }
+    kept.into_iter().collect()
 }
 
 /// Search for paths in the tokens of a module. Tokens include the arguments of macros.
