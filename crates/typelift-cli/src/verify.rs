@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use typelift::Model;
-use typelift::findings::Voice;
+use typelift::findings::{Voice, shell_word};
 use typelift::shape::Shape;
 use typelift_run::verify::{
     Difference, First, Growth, NotTested, Report, Run, RunError, RunOptions, Setting, Verification, VerifyError,
@@ -323,6 +323,10 @@ pub(crate) fn failure(error: VerifyError) -> Failure {
     let failure = Failure::new(error.to_string());
     match error {
         VerifyError::Runtime(RunError::Missing(reason)) => no_runtime(reason),
+        VerifyError::Lengths { ref fit, .. } if !fit.is_empty() => {
+            let shapes = fit.iter().map(|shape| format!("--shape {}", shell_word(shape))).collect::<Vec<_>>();
+            failure.help(format!("lengths that fit are {}", shapes.join(" ")))
+        }
         VerifyError::NoShapes => failure.help("give the shapes of inputs, such as --shape 'NAME=[1,16]'"),
         VerifyError::NothingDiffers => failure.help(
             "give B.xml, --expect FILE, or an option for one side: --device-b, --python-b, --config-b, --hint-b, --simulate-b",

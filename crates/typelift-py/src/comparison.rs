@@ -37,9 +37,11 @@ pub(crate) fn verify(
             let help = "give b, expect, or an option for one side, such as config_b";
             Failure::Value(format!("{error}; {help}")).raise(py)
         }
-        VerifyError::Inputs(_) | VerifyError::Unpaired(_) | VerifyError::NoShapes | VerifyError::NotTaken { .. } => {
-            Failure::Value(error.to_string()).raise(py)
-        }
+        VerifyError::Inputs(_)
+        | VerifyError::Unpaired(_)
+        | VerifyError::Lengths { .. }
+        | VerifyError::NoShapes
+        | VerifyError::NotTaken { .. } => Failure::Value(error.to_string()).raise(py),
         error => Failure::Fault(error.to_string()).raise(py),
     })?;
     let json = failure::json(&report).map_err(|failure| failure.raise(py))?;

@@ -59,6 +59,68 @@ fn documents_show_what_the_program_prints() {
     assert!(commands > 0);
 }
 
+/// Runs the commands of `docs/other-numbers.md` in their order, where a Python has OpenVINO.
+#[test]
+fn the_commands_about_other_numbers_run() {
+    let python = std::env::var_os("TYPELIFT_PYTHON").unwrap_or_else(|| "python3".into());
+    let runs = |script: &str, folder: &Path| {
+        let script = format!("import numpy, openvino\n{script}");
+        let ended = Command::new(&python).args(["-c", &script]).current_dir(folder).stderr(Stdio::null()).status();
+        ended.is_ok_and(|status| status.success())
+    };
+    let folder = tempfile::tempdir().unwrap();
+    if !runs("", folder.path()) {
+        return;
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for ending in ["xml", "bin"] {
+        let name = format!("classifier.{ending}");
+        std::fs::copy(root.join("testdata/tutorial").join(&name), folder.path().join(&name)).unwrap();
+    }
+    // Two installations, which are one.
+    let wrapper = format!("#!/bin/sh\nexec {} \"$@\"\n", python.display());
+    for name in ["old", "new"] {
+        let bin = folder.path().join(name).join("bin");
+        std::fs::create_dir_all(&bin).unwrap();
+        std::fs::write(bin.join("python"), &wrapper).unwrap();
+        let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(bin.join("python"), executable).unwrap();
+    }
+    let run = |line: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_typelift"));
+        command.args(line.split_whitespace().skip(1)).current_dir(folder.path()).env("TYPELIFT_PYTHON", &python);
+        let output = command.output().unwrap();
+        (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let text = std::fs::read_to_string(root.join("docs/other-numbers.md")).unwrap();
+    let mut lines: Vec<&str> = text.split('`').map(str::trim).filter(|part| part.starts_with("typelift ")).collect();
+    lines.extend(text.lines().filter(|line| line.starts_with("typelift ")));
+    // The example comes first: its result is the model of the other commands.
+    lines.sort_by_key(|line| !(line.contains("convert classifier.xml") || line.contains("fixed.xml")));
+    lines.dedup();
+    assert!(lines.len() >= 11, "{lines:?}");
+    for line in lines {
+        let (status, said) = run(line);
+        if line.contains("--save-inputs") {
+            let script = "
+import shutil
+saved = numpy.load('inputs.npz')
+inputs = {name.partition('/')[2]: saved[name] for name in saved.files if name.startswith('sample1.')}
+numpy.savez('inputs.npz', **inputs)
+compiled = openvino.Core().compile_model('fixed.xml', 'CPU')
+numpy.savez('outputs.npz', probabilities=compiled(inputs)['probabilities'])
+for copy in ['model', 'old', 'new']:
+    for ending in ['xml', 'bin']:
+        shutil.copy('fixed.' + ending, copy + '.' + ending)
+";
+            assert!(runs(script, folder.path()));
+        }
+        let is_of_the_device = said.contains("device") || said.contains("was asked for");
+        let finds_nothing = line.starts_with("typelift reduce") && status == 1;
+        assert!(status == 0 || finds_nothing || status == 2 && is_of_the_device, "{line}: {status} {said}");
+    }
+}
+
 #[test]
 fn troubles_are_in_the_words_of_openvino() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

@@ -56,6 +56,19 @@ pub(super) fn short(fixed: &Model, open: &Model, least: i64) -> Short {
     found
 }
 
+/// Returns the tensors of a model's own graph with the axes along which layers mix values.
+pub(super) fn mixing(model: &Model) -> Vec<(Output, i64)> {
+    let graph = model.graph();
+    let of = |layer: &Layer| {
+        let id = layer.id();
+        mixed(graph, layer, model.weights())
+            .into_iter()
+            .filter_map(move |(input, axis)| Some((graph.producer(id.input(input))?, axis)))
+            .collect::<Vec<_>>()
+    };
+    graph.layers().flat_map(of).collect()
+}
+
 fn length(graph: &Graph, layer: LayerId, input: usize, axis: i64) -> Option<Dim> {
     let shape: &Shape = graph.output(graph.producer(layer.input(input))?)?.shape();
     let dims = shape.dims()?;
@@ -65,30 +78,29 @@ fn length(graph: &Graph, layer: LayerId, input: usize, axis: i64) -> Option<Dim>
 
 /// Returns the axes along which a layer combines values, each with the input that has it.
 fn mixed(graph: &Graph, layer: &Layer, weights: &Weights) -> Vec<(usize, i64)> {
-    let attribute = |name: &str, otherwise: i64| {
-        layer.attribute(name).and_then(|text| text.trim().parse().ok()).unwrap_or(otherwise)
-    };
-    let axes = |input: usize| {
-        let constant = graph.producer(layer.id().input(input)).and_then(|source| graph.layer(source.layer));
-        let axes = constant.and_then(|constant| constant.numbers(weights)).unwrap_or_default();
-        axes.into_iter().map(|axis| (0, axis as i64)).collect::<Vec<_>>()
-    };
-    let rank = || {
-        let source = graph.producer(layer.id().input(0)).and_then(|source| graph.output(source));
-        source.and_then(|port| port.shape().dims()).map_or(0, |dims| dims.len() as i64)
-    };
     let Some(operation) = layer.operation() else { return Vec::new() };
+    let attribute = |name: &str| {
+        let text = layer.attribute(name).or_else(|| operation.default_of(name));
+        text.and_then(|text| text.trim().parse().ok()).unwrap_or(0)
+    };
+    let source = |input: usize| graph.producer(layer.id().input(input));
+    // Without an input for them, all axes from the third on are meant.
+    let rank = source(0).and_then(|source| graph.output(source)).and_then(|port| port.shape().rank()).unwrap_or(0);
+    let spatial = || (2..rank as i64).map(|axis| (0, axis)).collect::<Vec<_>>();
+    let axes = |input: usize| {
+        let Some(axes) = source(input).and_then(|source| graph.layer(source.layer)) else { return spatial() };
+        axes.numbers(weights).unwrap_or_default().into_iter().map(|axis| (0, axis as i64)).collect()
+    };
     match operation.name() {
-        "Softmax" => vec![(0, attribute("axis", 1))],
-        "LogSoftmax" => vec![(0, attribute("axis", -1))],
+        "Softmax" | "LogSoftmax" | "TopK" => vec![(0, attribute("axis"))],
         "MatMul" => vec![(0, if layer.attribute("transpose_a") == Some("true") { -2 } else { -1 })],
+        "Einsum" => contracted(layer.attribute("equation").unwrap_or_default()),
         "ScaledDotProductAttention" => vec![(1, -2)],
-        "LSTMSequence" | "GRUSequence" | "RNNSequence" | "BidirectionalSequence" => vec![(0, 1)],
-        "ReverseSequence" => vec![(0, attribute("seq_axis", 1))],
-        "Concat" => {
-            let axis = attribute("axis", 0);
-            (0..graph.producers(layer.id()).len()).map(|input| (input, axis)).collect()
-        }
+        "LSTMSequence" | "GRUSequence" | "RNNSequence" | "CTCGreedyDecoderSeqLen" | "CTCLoss" => vec![(0, 1)],
+        "CTCGreedyDecoder" => vec![(0, 0)],
+        "NonMaxSuppression" | "MatrixNms" | "MulticlassNms" => vec![(0, 1)],
+        "ReverseSequence" => vec![(0, attribute("seq_axis"))],
+        "Concat" => (0..graph.producers(layer.id()).len()).map(|input| (input, attribute("axis"))).collect(),
         "Convolution"
         | "GroupConvolution"
         | "BinaryConvolution"
@@ -96,13 +108,32 @@ fn mixed(graph: &Graph, layer: &Layer, weights: &Weights) -> Vec<(usize, i64)> {
         | "ConvolutionBackpropData"
         | "GroupConvolutionBackpropData"
         | "MaxPool"
-        | "AvgPool" => (2..rank()).map(|axis| (0, axis)).collect(),
-        "MVN" | "NormalizeL2" | "CumSum" | "DFT" | "IDFT" | "RDFT" | "IRDFT" | "LogCumSumExp" => axes(1),
-        "TopK" => vec![(0, attribute("axis", -1))],
+        | "AvgPool"
+        | "AdaptiveAvgPool"
+        | "AdaptiveMaxPool"
+        | "GroupNormalization"
+        | "GridSample"
+        | "ROIAlign" => spatial(),
+        "MVN" | "NormalizeL2" | "LRN" | "CumSum" | "Reverse" | "DFT" | "IDFT" | "RDFT" | "IRDFT" => axes(1),
+        "Roll" => axes(2),
+        "Interpolate" => axes(if operation.revision() < 11 { 3 } else { 2 }),
         name if name.starts_with("Reduce") => axes(1),
         "Loop" | "TensorIterator" => sliced(layer),
         _ => Vec::new(),
     }
+}
+
+/// Returns the axes over which an Einsum sums: those whose label the result does not have.
+fn contracted(equation: &str) -> Vec<(usize, i64)> {
+    let Some((inputs, result)) = equation.split_once("->") else { return Vec::new() };
+    let of = |(input, labels): (usize, &str)| {
+        // Labels after an ellipsis are counted from the end.
+        let (before, after) = labels.trim().split_once("...").unwrap_or((labels.trim(), ""));
+        let count = after.len() as i64;
+        let places = before.chars().zip(0..).chain(after.chars().zip(-count..0));
+        places.filter(|(label, _)| !result.contains(*label)).map(move |(_, axis)| (input, axis)).collect::<Vec<_>>()
+    };
+    inputs.split(',').enumerate().flat_map(of).collect()
 }
 
 fn sliced(layer: &Layer) -> Vec<(usize, i64)> {

@@ -67,6 +67,16 @@ pub enum VerifyError {
         "OpenVINO has one CPU for model {0}, where it reports no errors about lengths: a model with open dimensions may give wrong values"
     )]
     OneThread(Side),
+    /// The lengths of inputs break a constraint of a model.
+    #[error("the lengths of the inputs do not fit model {side}, which needs {needs}")]
+    Lengths {
+        /// The model.
+        side: Side,
+        /// The constraint with the layer that demands it: ``seq == 8, because of the Reshape `view` ``.
+        needs: String,
+        /// Shapes near those that fit, as `x=[1,8]`; empty if none were found.
+        fit: Vec<String>,
+    },
     /// An output has another shape than inference says.
     #[error("the output `{output}` of model {side} has the shape {got}, but inference says {inferred}")]
     WrongShape {

@@ -42,6 +42,8 @@ pub(super) struct Located {
     pub(super) step: usize,
     /// Tensors that the runtime does not give as outputs.
     pub(super) left_out: Vec<Target>,
+    /// True if the outputs of the models agreed while these tensors were outputs too.
+    pub(super) outputs_agree: bool,
 }
 
 /// Layer at which the difference starts, in both models.
@@ -75,9 +77,10 @@ impl Search<'_> {
     /// Compares inner tensors, in the order of A. Without `all`, stops after the chunk in which the difference starts.
     pub(super) fn compare(&self, runner: &mut dyn Runner, all: bool) -> Result<Located, VerifyError> {
         let mut by_step: Vec<Vec<Difference>> = vec![Vec::new(); self.sample.a.len()];
-        let mut targets = Vec::new();
+        let (mut targets, mut outputs_agree) = (Vec::new(), false);
         let left_out = in_chunks(self.models[0].graph(), &self.targets(), &mut |chunk| {
-            let found = self.compare_chunk(runner, chunk)?;
+            let (found, agree) = self.compare_chunk(runner, chunk)?;
+            outputs_agree = agree;
             by_step.iter_mut().zip(found).for_each(|(step, found)| step.extend(found));
             targets.extend_from_slice(chunk);
             Ok(!all && by_step.iter().flatten().any(|it| !it.same))
@@ -90,11 +93,15 @@ impl Search<'_> {
             .or_else(|| by_step.iter().position(|step| step.iter().any(|it| it.changed > 0)));
         let step = step.unwrap_or(0);
         let differences = by_step.into_iter().nth(step).unwrap_or_default();
-        Ok(Located { targets, differences, step, left_out })
+        Ok(Located { targets, differences, step, left_out, outputs_agree })
     }
 
-    /// Compares tensors as outputs. Returns their differences by step.
-    fn compare_chunk(&self, runner: &mut dyn Runner, chunk: &[Target]) -> Result<Vec<Vec<Difference>>, VerifyError> {
+    /// Compares tensors as outputs. Returns their differences by step, and if the outputs of the models agreed.
+    fn compare_chunk(
+        &self,
+        runner: &mut dyn Runner,
+        chunk: &[Target],
+    ) -> Result<(Vec<Vec<Difference>>, bool), VerifyError> {
         let tensor = |target: &Target, side: usize| self.ranged[side].of(if side == 0 { target.a } else { target.b });
         let expose = |side: usize| exposed(&self.ranged[side].model, chunk.iter().map(|target| tensor(target, side)));
         let ((a, in_a), (b, in_b)) = (expose(0)?, expose(1)?);
@@ -116,7 +123,13 @@ impl Search<'_> {
             let places = in_a.iter().zip(&in_b);
             places.map(|(&at_a, &at_b)| difference(step, at_a, at_b).unwrap_or_default()).collect()
         };
-        Ok((0..self.sample.a.len()).map(step).collect())
+        let place = |model: &Model, id: LayerId| model.outputs().position(|layer| layer.id() == id);
+        let plain: Vec<_> =
+            self.outputs.iter().filter_map(|&(own, other)| Some((place(&a, own)?, place(&b, other)?))).collect();
+        let steps = 0..self.sample.a.len();
+        let mut differences = steps.clone().flat_map(|step| plain.iter().map(move |&(own, other)| (step, own, other)));
+        let agree = differences.all(|(step, own, other)| difference(step, own, other).is_none_or(|it| it.same));
+        Ok((steps.map(step).collect(), agree))
     }
 
     /// Returns the tensors that both models have and that are worth comparing, in the order of A.

@@ -205,13 +205,13 @@ impl Work<'_> {
         let ran = Arc::new(self.verification.ranged(self.models)?);
         let (inputs, [a, b]) = (self.inputs.clone(), self.models);
         let asked = self.asked_shapes()?;
-        let sizing = Sizing::new(a, b, &inputs, &asked);
+        let sizing = Sizing::new(a, b, &inputs, &asked)?;
         if let Some(samples) = given {
             let session = self.load(runner, &ran)?;
             let run = |sample: Sample| {
-                let outputs = session.run_both(runner, &sample)?;
                 let dims = inputs.iter().map(|pair| sample.a[0][pair.a].dims.clone()).collect();
-                let fixed = [sizing.with_shapes(0, &dims)?, sizing.with_shapes(1, &dims)?];
+                let fixed = sizing.fixed(&dims)?;
+                let outputs = session.run_both(runner, &sample)?;
                 self.check_shapes([&fixed[0], &fixed[1]], &outputs)?;
                 Ok(Done { sample, outputs, ran: ran.clone(), short: coverage::short(&fixed[0], a, 2) })
             };
@@ -260,8 +260,8 @@ impl Work<'_> {
             Session::load(runner, [&ran[0].model, &ran[1].model], &self.verification.settings, self.two_runs)?;
         self.configs = [0, 1].map(|side| session.config(side).clone());
         let is_open = |layer: &Layer| !layer.outputs().iter().all(|port| port.shape().is_static());
-        if let Some(side) = (0..2).find(|&side| session.has_one_thread(side) && self.models[side].inputs().any(is_open))
-        {
+        let is_unsafe = |&side: &usize| session.has_one_thread(side) && self.models[side].graph().layers().any(is_open);
+        if let Some(side) = (0..2).find(is_unsafe) {
             session.release(runner);
             return Err(VerifyError::OneThread(Side::of(side)));
         }
@@ -276,7 +276,7 @@ impl Work<'_> {
     ) -> Result<Vec<Done>, VerifyError> {
         let mut done: Vec<Done> = Vec::new();
         let mut smallest: Option<Shapes> = None;
-        let factor = if self.models.iter().any(|model| has_branches(model.graph())) { 4 } else { 1 };
+        let factor = if self.has_branches() { 4 } else { 1 };
         for at in 0..self.verification.samples.max(1) * factor {
             let candidates: Box<dyn Iterator<Item = Shapes>> = match &smallest {
                 Some(smallest) if sizing.is_open() => {
@@ -331,7 +331,7 @@ impl Work<'_> {
                 Err(error) => return Err(error),
             }
         }
-        Err(refused.unwrap_or(VerifyError::NoShapes))
+        Err(refused.unwrap_or_else(|| sizing.refusal()))
     }
 
     fn run_fixed(
@@ -362,7 +362,7 @@ impl Work<'_> {
         let mut chosen: Option<(Sample, Outputs)> = None;
         let has_range = self.verification.settings.iter().any(|setting| setting.simulates_f16)
             || self.verification.hides_range(self.models[0], self.models[1]);
-        for floats in distributions(at, has_range) {
+        for floats in distributions(at, has_range, self.has_branches()) {
             let (sample, outputs) = self.run_a(runner, session, shaped, seed, floats)?;
             let is_good = outputs.iter().flatten().all(is_finite);
             if is_good || chosen.is_none() {
@@ -423,6 +423,10 @@ impl Work<'_> {
             }
         }
         Err(refused)
+    }
+
+    fn has_branches(&self) -> bool {
+        self.models.iter().any(|model| has_branches(model.graph()))
     }
 
     fn steps(&self) -> usize {
@@ -689,9 +693,8 @@ impl Work<'_> {
             differences.iter_mut().filter(|it| is_suspect(it)).for_each(|it| it.same = false);
             return Ok((Some(self.first(runner, done, start, &located, changes)?), blocks));
         }
-        if start.is_none() {
-            let note =
-                "the difference disappears if inner tensors are outputs, so the device causes it by fusing layers";
+        if located.outputs_agree {
+            let note = "the outputs agree if inner tensors are outputs too, so the device causes the difference by fusing layers";
             self.notes.push(note.to_owned());
         }
         let first = start.map(|start| self.first(runner, done, start, &located, changes)).transpose()?;

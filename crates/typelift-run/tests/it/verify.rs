@@ -23,6 +23,10 @@ struct Interpreter {
     most: Option<usize>,
     /// The operation that it does not give as an output.
     hidden: Option<&'static str>,
+    /// True if a model without more outputs computes other values where the property `FUSES` is set.
+    fuses: bool,
+    /// The models that have that property.
+    fused: Vec<usize>,
     /// Properties that it reports instead of those that were set.
     answers: BTreeMap<String, String>,
     /// Arrays of each file.
@@ -44,6 +48,9 @@ impl Runner for Interpreter {
         self.models.push(model);
         let mut config = setting.defaults.clone();
         config.extend(setting.config.clone());
+        if self.fuses && config.contains_key("FUSES") {
+            self.fused.push(self.models.len() - 1);
+        }
         config.extend(self.answers.clone());
         Ok(Loaded { key: self.models.len() as u64 - 1, config })
     }
@@ -85,7 +92,8 @@ impl Runner for Interpreter {
             let source = model.graph().producer(output.id().input(0)).unwrap();
             let (dims, floats) = &values[&source.layer];
             let ty = model.graph().output(source).unwrap().element_type();
-            let noise = if self.is_unsteady { self.runs as f32 } else { 0.0 };
+            let is_fused = self.fused.contains(&(key as usize)) && model.outputs().count() == 1;
+            let noise = if self.is_unsteady || is_fused { self.runs as f32 } else { 0.0 };
             let bytes = floats.iter().flat_map(|value| (value + noise).to_le_bytes()).collect::<Vec<u8>>();
             let count = floats.len() as u64;
             let bytes =
@@ -301,11 +309,30 @@ fn a_property_that_the_device_does_not_take_is_an_error() {
 }
 
 #[test]
+fn a_difference_that_goes_away_when_it_is_looked_at_is_said() {
+    let model = model(CHAIN);
+    let mut verification = Verification::default();
+    let config_b = BTreeMap::from([("FUSES".to_owned(), "1".to_owned())]);
+    verification.settings = RunOptions { config_b, ..RunOptions::default() }.settings();
+    let mut runtime = Interpreter { fuses: true, ..Interpreter::default() };
+    let report = verification.run(&model, None, &mut runtime).unwrap();
+    assert!(!report.same && report.first.is_none(), "{report:?}");
+    assert!(
+        report.notes.iter().any(|note| note.starts_with("the outputs agree if inner tensors")),
+        "{:?}",
+        report.notes
+    );
+}
+
+#[test]
 fn open_shapes_do_not_run_in_one_thread() {
     let answers = BTreeMap::from([("INFERENCE_NUM_THREADS".to_owned(), "1".to_owned())]);
     let mut runtime = Interpreter { answers, ..Interpreter::default() };
     let error = Verification::default().run(&model(CHAIN), Some(&model(CHAIN)), &mut runtime).unwrap_err();
     assert!(error.to_string().contains("reports no errors about lengths"), "{error}");
+    let counted = model("x = Parameter : f32[2,4]\nn = NonZero(x)\nr = Result(n)");
+    let error = Verification::default().run(&counted, Some(&counted), &mut runtime).unwrap_err();
+    assert!(matches!(error, VerifyError::OneThread(_)), "lengths that depend on values: {error}");
     let fixed = model(&CHAIN.replace("[?,4]", "[2,4]"));
     assert!(Verification::default().run(&fixed, Some(&fixed), &mut runtime).unwrap().same);
 }
@@ -395,54 +422,163 @@ impl Runner for Shaped {
     }
 }
 
+/// Layers `y` that mix values of `f` along axis 1, or of `moved` along axis 2, where the front leaves one element at the smallest
+/// size. Each is written with the operation's attributes and the constants that it needs.
+const MIXING: [&str; 38] = [
+    "y = Softmax-8(f) {axis=1}",
+    "y = LogSoftmax-5(f) {axis=1}",
+    "y = TopK-11(f, number) {axis=1, mode=max, sort=value}",
+    "y = ReduceMean(f, one) {keep_dims=true}",
+    "y = ReduceSum(f, one) {keep_dims=true}",
+    "y = ReduceProd(f, one) {keep_dims=true}",
+    "y = ReduceMax(f, one) {keep_dims=true}",
+    "y = ReduceMin(f, one) {keep_dims=true}",
+    "y = ReduceL1-4(f, one) {keep_dims=true}",
+    "y = ReduceL2-4(f, one) {keep_dims=true}",
+    "truth = Convert(f) {destination_type=boolean}\ny = ReduceLogicalAnd(truth, one) {keep_dims=true}",
+    "truth = Convert(f) {destination_type=boolean}\ny = ReduceLogicalOr(truth, one) {keep_dims=true}",
+    "y = MVN-6(f, one) {normalize_variance=true, eps=0.1, eps_mode=inside_sqrt}",
+    "y = NormalizeL2(f, one) {eps=0.1, eps_mode=add}",
+    "y = LRN(f, one) {alpha=1, beta=1, bias=1, size=3}",
+    "y = GroupNormalization-12(moved, one32, one32) {num_groups=1, epsilon=0.1}",
+    "y = CumSum-3(f, axis)",
+    "y = Reverse(f, one) {mode=index}",
+    "y = Roll-7(f, number, axis)",
+    "y = ReverseSequence(f, lengths) {batch_axis=2, seq_axis=1}",
+    "y = MatMul(f, f) {transpose_a=true, transpose_b=false}",
+    "y = Einsum-7(f, f) {equation=\"bik,bij->bkj\"}",
+    "y = Einsum-7(f, f) {equation=\"...ik,...ij->...kj\"}",
+    "y = ScaledDotProductAttention-13(f, f, f) {causal=false}",
+    "y = Concat(f, f) {axis=1}",
+    "y = LSTMSequence-5(f, h, h, lengths, w4, w4, b4) {direction=forward, hidden_size=1}",
+    "y = GRUSequence-5(f, h, lengths, w3, w3, b3) {direction=forward, hidden_size=1}",
+    "y = RNNSequence-5(f, h, lengths, w1, w1, b1) {direction=forward, hidden_size=1}",
+    "y = CTCGreedyDecoderSeqLen-6(f, lengths)",
+    "y = MaxPool(moved) {strides=\"1\", pads_begin=\"0\", pads_end=\"0\", kernel=\"1\", rounding_type=floor}",
+    "y = AvgPool(moved) {strides=\"1\", pads_begin=\"0\", pads_end=\"0\", kernel=\"1\", rounding_type=floor, exclude-pad=true}",
+    "y = AdaptiveAvgPool-8(moved, one)",
+    "y = Convolution(moved, w1) {strides=\"1\", dilations=\"1\", pads_begin=\"0\", pads_end=\"0\"}",
+    "y = ConvolutionBackpropData(moved, w1) {strides=\"1\", dilations=\"1\", pads_begin=\"0\", pads_end=\"0\"}",
+    "y = RDFT-9(f, one)",
+    "pairs = Concat(f, f) {axis=2}\ny = DFT-7(pairs, one)",
+    "y = Interpolate-11(moved, two32, two) {mode=nearest, shape_calculation_mode=scales}",
+    "y = TensorIterator(f)
+       body (in 0 -> 0 {axis=1, start=0, end=-1, stride=1, part_size=1}, out 2 -> 0 {axis=1, start=0, end=-1, stride=1, part_size=1}):
+         0 p = Parameter : f32[?,1,1]
+         1 q = ReLU(0)
+         2 s = Result(1)",
+];
+
+/// Returns a model whose front leaves each `step`-th element of an axis, and whose last layer has a line.
+fn shortened(step: usize, line: &str) -> Model {
+    let front = format!(
+        "x = Parameter : f32[?,?,1]
+        zero = Const([0]) : i64[1]
+        end = Const([100000]) : i64[1]
+        step = Const([{step}]) : i64[1]
+        one = Const([1]) : i64[1]
+        two = Const([2]) : i64[1]
+        number = Const(1) : i64[]
+        axis = Const(1) : i64[]
+        order = Const([0, 2, 1]) : i64[3]
+        lengths = Const([1]) : i32[1]
+        one32 = Const([1]) : f32[1]
+        two32 = Const([2]) : f32[1]
+        h = Const(0.5) : f32[1,1,1]
+        w4 = Const(0.5) : f32[1,4,1]
+        b4 = Const(0.5) : f32[1,4]
+        w3 = Const(0.5) : f32[1,3,1]
+        b3 = Const(0.5) : f32[1,3]
+        w1 = Const(0.5) : f32[1,1,1]
+        b1 = Const(0.5) : f32[1,1]
+        f = Slice-8(x, zero, end, step, one)
+        moved = Transpose(f, order)
+        s = Result(moved)"
+    );
+    let front: String = front.lines().map(|line| format!("{}\n", line.trim())).collect();
+    // Lines of bodies are farther in than their layers.
+    let line = line.replace("\n       ", "\n  ");
+    let mut model = Model::from_text(&format!("{front}{line}\nr = Result(y)\n")).unwrap();
+    assert_eq!(typelift::infer(&mut model), [], "{line}");
+    model
+}
+
 /// For each operation that mixes values along an axis, a front leaves one element of that axis at the smallest size.
 #[test]
 fn the_second_sample_gives_each_mixing_layer_more_than_one_element() {
-    let operations = [
-        "y = Softmax-8(f) {axis=1}",
-        "y = LogSoftmax-5(f) {axis=1}",
-        "y = ReduceMean(f, one) {keep_dims=true}",
-        "y = ReduceSum(f, one) {keep_dims=true}",
-        "y = ReduceProd(f, one) {keep_dims=true}",
-        "y = ReduceMax(f, one) {keep_dims=true}",
-        "y = ReduceMin(f, one) {keep_dims=true}",
-        "y = ReduceL1-4(f, one) {keep_dims=true}",
-        "y = ReduceL2-4(f, one) {keep_dims=true}",
-        "y = MVN-6(f, one) {normalize_variance=true, eps=0.1, eps_mode=inside_sqrt}",
-        "y = NormalizeL2(f, one) {eps=0.1, eps_mode=add}",
-        "y = CumSum-3(f, axis) {}",
-        "y = MatMul(f, f) {transpose_a=true, transpose_b=false}",
-        "y = Concat(f, f) {axis=1}",
-        "lengths = Const([1]) : i32[1]\ny = ReverseSequence(f, lengths) {batch_axis=2, seq_axis=1}",
-        "y = MaxPool(moved) {strides=\"1\", pads_begin=\"0\", pads_end=\"0\", kernel=\"1\", rounding_type=floor}",
-        "y = AvgPool(moved) {strides=\"1\", pads_begin=\"0\", pads_end=\"0\", kernel=\"1\", rounding_type=floor, exclude-pad=true}",
-    ];
-    for shortening in [4, 32] {
-        for operation in operations {
-            let text = format!(
-                "x = Parameter : f32[?,?,1]
-                zero = Const([0]) : i64[1]
-                end = Const([100000]) : i64[1]
-                step = Const([{shortening}]) : i64[1]
-                one = Const([1]) : i64[1]
-                axis = Const(1) : i64[]
-                order = Const([0, 2, 1]) : i64[3]
-                f = Slice-8(x, zero, end, step, one)
-                moved = Transpose(f, order)
-                {operation}
-                r = Result(y)
-                s = Result(moved)"
-            );
-            let model = model(&text);
-            let report = Verification::default().run(&model, Some(&model), &mut Shaped::default()).unwrap();
-            let seen: Vec<_> = report.not_tested.iter().filter(|it| it.reason.contains("one element")).collect();
-            assert!(
-                seen.is_empty(),
-                "{operation} after a step of {shortening}: {seen:?} {:?}",
-                report.samples[1].inputs
-            );
+    for step in [4, 32] {
+        for line in MIXING {
+            let model = shortened(step, line);
+            let report = Verification::default().run(&model, Some(&model), &mut Shaped::default());
+            let report = report.unwrap_or_else(|error| panic!("{line}: {error}"));
+            let is_short = |reason: &str| reason.contains("one element") || reason.contains("one step");
+            let seen: Vec<_> = report.not_tested.iter().filter(|it| is_short(&it.reason)).collect();
+            assert!(seen.is_empty(), "{line} after a step of {step}: {seen:?} {:?}", report.samples[1].inputs);
+            let mut first = Verification::default();
+            first.samples = 1;
+            let first = first.run(&model, Some(&model), &mut Shaped::default()).unwrap();
+            assert!(first.not_tested.iter().any(|it| is_short(&it.reason)), "{line}: the first sample is short");
         }
     }
+}
+
+/// An operation that gets an axis as an attribute mixes values along it, or one element along it is all that it needs.
+#[test]
+fn each_operation_with_an_axis_is_known_to_mix_or_not() {
+    const OTHERS: [&str; 12] = [
+        "BatchToSpace",
+        "Gather",
+        "GatherElements",
+        "GatherTree",
+        "OneHot",
+        "RegionYolo",
+        "ScatterElementsUpdate",
+        "ScatterUpdate",
+        "ShuffleChannels",
+        "Split",
+        "VariadicSplit",
+        "Unique",
+    ];
+    let mixes = |name: &str| {
+        MIXING.iter().any(|line| line.contains(&format!("= {name}(")) || line.contains(&format!("= {name}-")))
+    };
+    for operation in typelift::ops::all() {
+        let name = operation.name();
+        let has_axis = operation.attribute_names().any(|attribute| ["axis", "axes", "seq_axis"].contains(&attribute));
+        assert!(!has_axis || mixes(name) || OTHERS.contains(&name), "{name} has an axis");
+    }
+}
+
+#[test]
+fn lengths_come_from_the_constraints_of_both_models() {
+    let view = |pattern: &str, last: usize| {
+        format!(
+            "x = Parameter : f32[?,?]
+            shape = Const({pattern}) : i64[3]
+            y = Reshape(x, shape) {{special_zero=true}}
+            k = Const(1) : f32[1,1,{last}]
+            z = Add(y, k)
+            r = Result(z)"
+        )
+    };
+    let (a, b) = (model(&view("[0, 28, -1]", 3)), model(&view("[0, 42, -1]", 2)));
+    let fed = |a: &Model, b: &Model| {
+        let mut runtime = Shaped::default();
+        let report = Verification::default().run(a, Some(b), &mut runtime);
+        report.map(|report| report.samples[0].inputs[0].shape.clone()).map_err(|error| error.to_string())
+    };
+    assert_eq!(fed(&a, &a), Ok("[1,28]".to_owned()));
+    assert_eq!(fed(&a, &b), Ok("[1,84]".to_owned()), "a multiple of both");
+    let mut given = Verification::default();
+    given.inputs = Some("x.npz".into());
+    let arrays = vec![("x".to_owned(), floats(&[1, 3], &[1.0, 2.0, 3.0]))];
+    let error = given.run(&a, Some(&a), &mut Interpreter { arrays, ..Interpreter::default() }).unwrap_err();
+    assert!(matches!(&error, VerifyError::Lengths { fit, .. } if *fit == ["x=[1,28]"]), "{error:?}");
+    insta::assert_snapshot!(error, @"the lengths of the inputs do not fit model A, which needs s1 % 28 == 0 (because of the Reshape `y`), and s1, x[1], is 3");
+    let mut asked = Verification::default();
+    asked.shapes.push(("x".to_owned(), "[1,3]".parse().unwrap()));
+    let error = asked.run(&a, Some(&a), &mut Shaped::default()).unwrap_err();
+    insta::assert_snapshot!(error, @"the lengths of the inputs do not fit model A, which needs s1 % 28 == 0 (because of the Reshape `y`), and s1, x[1], is 3");
 }
 
 #[test]

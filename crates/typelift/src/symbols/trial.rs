@@ -6,8 +6,10 @@ use crate::infer::infer;
 use crate::model::graph::{LayerId, Model};
 use crate::model::shape::{Dim, Shape};
 
-/// Lengths that are tried for one symbol.
-const MOST_LENGTHS: i64 = 4096;
+/// Distances from a wanted length up to which lengths are tried for one symbol. Most models need the first.
+const REACHES: [usize; 3] = [16, 256, 4096];
+/// The largest length that solves an equation.
+const MOST_SOLUTION: i64 = 1 << 20;
 /// Most evaluations of constraints in one search.
 const MOST_STEPS: usize = 1 << 18;
 /// Most lengths that are tried by inference.
@@ -77,7 +79,8 @@ impl Shapes {
             self.arena.symbols(constraint.test, &mut symbols);
             (constraint.test, symbols)
         });
-        let mut search = Search { shapes: self, tests: tests.collect(), steps: 0, lengths: at_least.to_vec() };
+        let (tests, lengths) = (tests.collect(), at_least.to_vec());
+        let mut search = Search { shapes: self, tests, steps: 0, reach: 0, lengths };
         search.lengths.resize(self.symbols.len(), 1);
         // Symbols without constraints between them are independent, so each group is searched by itself.
         let mut group: Vec<usize> = (0..self.symbols.len()).collect();
@@ -95,7 +98,11 @@ impl Shapes {
         roots.dedup();
         for root in roots {
             let members: Vec<usize> = (0..group.len()).filter(|&at| group[at] == root).collect();
-            if !search.find(&members, 0) {
+            let mut found = REACHES.iter().map(|&reach| {
+                (search.steps, search.reach) = (0, reach);
+                search.find(&members, 0)
+            });
+            if !found.any(|found| found) {
                 return None;
             }
         }
@@ -109,6 +116,7 @@ struct Search<'s> {
     /// Constraints with their symbols.
     tests: Vec<(Expr, Vec<usize>)>,
     steps: usize,
+    reach: usize,
     /// Wanted lengths, which become those that fit.
     lengths: Vec<i64>,
 }
@@ -125,13 +133,15 @@ impl Search<'_> {
             .filter(|(_, symbols)| symbols.contains(&symbol) && symbols.iter().all(|it| decided.contains(it)))
             .map(|(test, _)| *test)
             .collect();
-        let solved = self.solutions(symbol, &ready);
+        let [mut solved, limits] = self.solutions(symbol, &ready);
+        solved.sort_by_key(|&length| (length < wanted, length));
         let (low, high) = self.shapes.symbols[symbol].bounds;
-        let upward = wanted.max(low)..=high.min(MOST_LENGTHS.max(wanted + 64));
-        let downward = (low..wanted).rev();
-        let candidates = std::iter::once(wanted).filter(|it| (low..=high).contains(it)).chain(solved);
-        let candidates: Vec<i64> = candidates.collect();
-        for length in candidates.into_iter().chain(upward).chain(downward) {
+        let upward = (wanted.max(low)..=high).take(self.reach);
+        // Shorter ones are the last resort.
+        let is_last = REACHES.last() == Some(&self.reach);
+        let downward = (low..wanted).rev().filter(|_| is_last);
+        let first = std::iter::once(wanted).filter(|it| (low..=high).contains(it));
+        for length in first.chain(solved).chain(upward).chain(limits).chain(downward) {
             self.lengths[symbol] = length;
             self.steps += 1 + ready.len();
             if self.steps > MOST_STEPS {
@@ -146,30 +156,36 @@ impl Search<'_> {
         false
     }
 
-    fn solutions(&mut self, symbol: usize, tests: &[Expr]) -> Vec<i64> {
-        let mut found = Vec::new();
+    /// Returns lengths of a symbol at which a difference that must be zero changes its sign, and those at which one does that
+    /// must not be negative.
+    fn solutions(&self, symbol: usize, tests: &[Expr]) -> [Vec<i64>; 2] {
+        let (low, high) = self.shapes.symbols[symbol].bounds;
+        let mut lengths = self.lengths.clone();
+        let mut found = [Vec::new(), Vec::new()];
         let mut parts: Vec<Expr> = tests.to_vec();
         while let Some(test) = parts.pop() {
-            match self.shapes.arena.node(test) {
+            let node = self.shapes.arena.node(test);
+            match node {
                 Node::Any(list) | Node::All(list) => parts.extend(list.iter().copied()),
                 Node::IsZero(difference) | Node::IsNonNegative(difference) => {
-                    let at = |length: i64, lengths: &mut [i64]| {
+                    let mut sign = |length: i64| {
                         lengths[symbol] = length;
-                        self.shapes.arena.evaluate(*difference, lengths)
+                        self.shapes.arena.evaluate(*difference, &lengths).map(i64::signum)
                     };
-                    let mut lengths = self.lengths.clone();
-                    let values = (at(1, &mut lengths), at(2, &mut lengths));
-                    let (Some(one), Some(two)) = values else { continue };
-                    let slope = two - one;
-                    if slope != 0 && one % slope == 0 && 1 - one / slope >= 1 {
-                        found.push(1 - one / slope);
+                    let (mut below, mut above) = (low, high.min(MOST_SOLUTION));
+                    let (Some(first), Some(last)) = (sign(below), sign(above)) else { continue };
+                    if first == last || first == 0 || below >= above {
+                        continue;
                     }
+                    while below + 1 < above {
+                        let middle = i64::midpoint(below, above);
+                        if sign(middle) == Some(first) { below = middle } else { above = middle }
+                    }
+                    found[usize::from(matches!(node, Node::IsNonNegative(_)))].extend([below, above]);
                 }
                 _ => {}
             }
         }
-        let (low, high) = self.shapes.symbols[symbol].bounds;
-        found.retain(|length| (low..=high).contains(length));
         found
     }
 }

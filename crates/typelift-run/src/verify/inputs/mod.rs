@@ -69,14 +69,19 @@ pub(super) struct Choice {
     pub(super) floats: usize,
 }
 
-/// Distributions of floating-point values. The first two are for samples in turn, the others if outputs are not finite.
-const FLOATS: [Floats; 5] = [Floats::Normal, Floats::Quarter, Floats::Unit, Floats::Positive, Floats::Small];
+/// Distributions of floating-point values. The first two are for samples in turn, the next if outputs are not finite, and all
+/// for models with branches.
+const FLOATS: [Floats; 6] =
+    [Floats::Normal, Floats::Quarter, Floats::Unit, Floats::Positive, Floats::Small, Floats::Wide];
 
 /// Returns the numbers of the distributions that are tried for a sample, until its outputs are finite. If the range of f16
-/// is checked, values stay large.
-pub(super) fn distributions(sample: usize, has_range: bool) -> impl Iterator<Item = usize> {
+/// is checked, values stay large. With branches, later samples get each distribution in turn, to run other branches.
+pub(super) fn distributions(sample: usize, has_range: bool, has_branches: bool) -> Vec<usize> {
     let own = if has_range { 0 } else { sample % 2 };
-    [own, 1 - own].into_iter().chain(2..FLOATS.len())
+    match has_branches && sample > 1 {
+        true => vec![sample % FLOATS.len()],
+        false => vec![own, 1 - own, 2, 3, 4],
+    }
 }
 
 /// Two models with the same fixed shapes, and the use of their paired inputs.
@@ -90,9 +95,9 @@ impl Shaped {
     /// Creates both models with these shapes.
     ///
     /// # Errors
-    /// Inference refuses the shapes.
+    /// The shapes do not fit.
     pub(super) fn new(sizing: &Sizing<'_>, pairs: &[Pair], shapes: Shapes) -> Result<(Self, [Model; 2]), VerifyError> {
-        let fixed = [sizing.with_shapes(0, &shapes)?, sizing.with_shapes(1, &shapes)?];
+        let fixed = sizing.fixed(&shapes)?;
         let [in_a, in_b] = [roles(&fixed[0]), roles(&fixed[1])];
         let roles = pairs.iter().map(|pair| in_a[pair.a].and(in_b[pair.b])).collect();
         let types = [0, 1].map(|side| {

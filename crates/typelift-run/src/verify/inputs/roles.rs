@@ -15,8 +15,10 @@ pub(super) struct Role {
     pub(super) is_mask: bool,
     /// The values are consecutive positions.
     pub(super) is_position: bool,
-    /// The values are lengths, sizes or numbers of steps.
+    /// The values are lengths or sizes.
     pub(super) is_count: bool,
+    /// The values are numbers of steps.
+    pub(super) is_trips: bool,
     /// The values are lengths of sequences, at most this number.
     pub(super) longest: Option<i64>,
     /// The values are sorted, as offsets and numbers of segments are.
@@ -32,6 +34,7 @@ impl Role {
             is_mask: self.is_mask || other.is_mask,
             is_position: self.is_position || other.is_position,
             is_count: self.is_count || other.is_count,
+            is_trips: self.is_trips || other.is_trips,
             longest: least(self.longest, other.longest),
             is_sorted: self.is_sorted || other.is_sorted,
         }
@@ -141,7 +144,7 @@ impl Search<'_> {
                 Some(if axis == 0 && is_open_state(graph, layer) { dim(1, 0) } else { dim(0, axis) })
             }
             ("GatherElements", 1) => Some(dim(0, axis_of(layer))),
-            ("ScatterUpdate" | "ScatterElementsUpdate", 1) => Some(dim(0, 0)),
+            ("ScatterUpdate" | "ScatterElementsUpdate", 1) | ("ROIAlign" | "ROIAlignRotated", 2) => Some(dim(0, 0)),
             (
                 "EmbeddingBagOffsetsSum"
                 | "EmbeddingBagPackedSum"
@@ -171,8 +174,8 @@ impl Search<'_> {
             ("Convert", 0) => self.role.is_mask |= layer.attribute("destination_type") == Some("boolean"),
             _ => {}
         }
-        let is_trips = operation.layer_kind() == LayerKind::Loop && port == 0;
-        self.role.is_count |= is_trips || operation.shaping_inputs().contains(&port);
+        self.role.is_trips |= operation.layer_kind() == LayerKind::Loop && port == 0;
+        self.role.is_count |= operation.shaping_inputs().contains(&port);
     }
 }
 

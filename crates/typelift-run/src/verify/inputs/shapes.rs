@@ -1,4 +1,4 @@
-//! Search for lengths of dynamic dimensions that are valid in two models.
+//! Lengths of dynamic dimensions that two models accept: they satisfy the constraints of both.
 
 use std::collections::BTreeMap;
 use std::iter;
@@ -7,7 +7,7 @@ use foldhash::HashSet;
 use typelift::edit::Edit;
 use typelift::edit::inputs_outputs::End;
 use typelift::infer::infer;
-use typelift::model::graph::{LayerId, Model};
+use typelift::model::graph::{LayerId, Model, Output, OutputPort};
 use typelift::model::shape::{Dim, Shape};
 use typelift::promote::ElementType;
 
@@ -19,141 +19,124 @@ use typelift::ops::{self, LayerKind};
 /// The shapes of all paired inputs.
 pub(crate) type Shapes = Vec<Vec<usize>>;
 
-/// Lengths that are tried for axes of images and sequences of features.
-const SIZES: [i64; 20] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 224, 256, 320, 512, 640];
-/// Shapes that are tried for an input of dynamic rank.
-const RANKS: [&[i64]; 6] = [&[2, 3], &[3], &[1, 3, 8, 8], &[], &[2, 3, 4], &[1]];
+/// Lengths from which the smallest ones that fit are searched. A device may refuse those that constraints allow.
+const LEAST: [usize; 9] = [1, 2, 3, 4, 8, 16, 32, 64, 224];
+/// Ranks that are tried for inputs of dynamic rank.
+const RANKS: [usize; 5] = [2, 1, 4, 0, 3];
 /// The types that are tried for inputs of any type.
 const TYPES: [ElementType; 3] = [ElementType::F32, ElementType::F16, ElementType::I64];
-/// Maximum number of combinations that are inferred for one sample.
-const MOST_TRIED: usize = 150;
 /// Number of elements along an axis that tests a layer which mixes them.
 const LONG: i64 = 4;
-/// Number of larger shapes that are found, and its maximum if layers still mix along short axes.
-const LEAST_LARGER: usize = 3;
-const MOST_LARGER: usize = 24;
+/// Number of larger shapes that are found, because the device may refuse the first.
+const MOST_LARGER: usize = 6;
 /// Maximum number of elements of a computed tensor with larger shapes.
 const MOST_ELEMENTS: u64 = 1 << 22;
-
-/// Dynamic dimensions that get the same length: the same axis of inputs whose names differ only in numbers.
-#[derive(Debug)]
-struct Group {
-    lower: i64,
-    upper: i64,
-    /// True for axes after the first one of inputs with three axes or more.
-    is_spatial: bool,
-    /// True for axis 1 of inputs with four axes: that of the channels of images.
-    is_channel: bool,
-    /// True for the first axis of inputs with two axes or more.
-    is_batch: bool,
-    /// Input and axis.
-    members: Vec<(usize, usize)>,
-}
+/// Maximum number of times that lengths are changed in turn until they fit both models, or test all layers.
+const MOST_ROUNDS: usize = 12;
 
 /// Two models whose inputs get fixed shapes.
 pub(crate) struct Sizing<'m> {
     models: [&'m Model; 2],
     inputs: [Vec<LayerId>; 2],
     pairs: &'m [Pair],
-    /// The declared shapes, which both models accept.
+    variants: Vec<Variant>,
+}
+
+/// Declared shapes of known rank, and what both models then demand of lengths.
+struct Variant {
     declared: Vec<Shape>,
-    groups: Vec<Group>,
+    lengths: [typelift::Shapes; 2],
+    /// Tensors of A with the axes along which layers mix values.
+    mixed: Vec<(Output, i64)>,
 }
 
 impl<'m> Sizing<'m> {
-    /// Collects the dynamic dimensions of paired inputs. `asked` contains the shapes from the user, by pair.
-    pub(crate) fn new(a: &'m Model, b: &'m Model, pairs: &'m [Pair], asked: &BTreeMap<usize, Shape>) -> Self {
+    /// Finds what both models demand of the lengths of paired inputs. `asked` contains the shapes from the user, by pair.
+    ///
+    /// # Errors
+    /// The shapes from the user do not fit.
+    pub(crate) fn new(
+        a: &'m Model,
+        b: &'m Model,
+        pairs: &'m [Pair],
+        asked: &BTreeMap<usize, Shape>,
+    ) -> Result<Self, VerifyError> {
         let inputs = [ids(End::Input, a), ids(End::Input, b)];
         let shape = |model: &Model, id: LayerId| {
             model.graph().output(id.output(0)).map_or_else(Shape::dynamic, |port| port.shape().clone())
         };
-        let both = |(at, pair): (usize, &Pair)| {
+        let both = |pair: &Pair| {
             let (own, other) = (shape(a, inputs[0][pair.a]), shape(b, inputs[1][pair.b]));
-            let merged = own.merge(&other).unwrap_or(own);
-            asked.get(&at).map_or(merged.clone(), |asked| merged.merge(asked).unwrap_or_else(|_| asked.clone()))
+            own.merge(&other).unwrap_or(own)
         };
-        let declared: Vec<Shape> = pairs.iter().enumerate().map(both).collect();
-        let groups = groups(&declared, pairs);
-        Self { models: [a, b], inputs, pairs, declared, groups }
+        let declared: Vec<Shape> = pairs.iter().map(both).collect();
+        let with_asked = |(at, shape): (usize, &Shape)| {
+            asked.get(&at).map_or(shape.clone(), |asked| shape.merge(asked).unwrap_or_else(|_| asked.clone()))
+        };
+        let wanted: Vec<Shape> = declared.iter().enumerate().map(with_asked).collect();
+        let mut sizing = Self { models: [a, b], inputs, pairs, variants: Vec::new() };
+        let mut refused = None;
+        for shapes in ranked(&wanted) {
+            match sizing.variant(shapes) {
+                Ok(variant) => sizing.variants.push(variant),
+                Err(error) => refused = refused.or(Some(error)),
+            }
+        }
+        let Some(refused) = refused.filter(|_| sizing.variants.is_empty()) else { return Ok(sizing) };
+        // Without the shapes of the user, the constraints say why those do not fit.
+        sizing.variants = ranked(&declared).filter_map(|shapes| sizing.variant(shapes).ok()).collect();
+        let lengths =
+            |shape: &Shape| shape.dims().unwrap_or_default().iter().map(|dim| dim.lower().max(1) as usize).collect();
+        Err(sizing.fixed(&wanted.iter().map(lengths).collect()).err().unwrap_or(refused))
+    }
+
+    fn variant(&self, declared: Vec<Shape>) -> Result<Variant, VerifyError> {
+        let models = [self.with_shapes(0, &declared)?, self.with_shapes(1, &declared)?];
+        let mixed = coverage::mixing(&models[0]);
+        Ok(Variant { declared, lengths: [typelift::shapes(&models[0]), typelift::shapes(&models[1])], mixed })
     }
 
     pub(crate) fn is_open(&self) -> bool {
-        !self.groups.is_empty() || self.declared.iter().any(|shape| shape.dims().is_none())
+        self.variants.len() != 1 || self.variants[0].declared.iter().any(|shape| !shape.is_static())
     }
 
+    /// Returns shapes that both models accept, the smallest first.
     pub(crate) fn smallest(&self) -> impl Iterator<Item = Shapes> {
-        let uniform = |size: i64| self.groups.iter().map(move |_| size).collect::<Vec<_>>();
-        let spatial = |size: i64| {
-            self.groups.iter().map(move |group| if group.is_spatial { size } else { 1 }).collect::<Vec<_>>()
+        let of = move |variant: &Variant| {
+            let hints = LEAST.into_iter().flat_map(|least| [1, least].map(|batch| variant.plain(least, batch)));
+            let mut found: Vec<Shapes> = hints.map(|hints| self.near(variant, &hints)).collect();
+            // Of shapes with as many elements, an even one: 8 x 8 rather than 1 x 64.
+            let count = |dims: &Vec<usize>| dims.iter().fold(1, |count: usize, &dim| count.saturating_mul(dim));
+            let counted = |shapes: &Shapes| shapes.iter().map(count).fold(0, usize::saturating_add);
+            found.sort_by_key(|shapes| (counted(shapes), shapes.iter().flatten().max().copied()));
+            found
         };
-        let image = |size: i64| {
-            let length = move |group: &Group| match group {
-                Group { is_channel: true, .. } => 3,
-                Group { is_spatial: true, .. } => size,
-                _ => 1,
-            };
-            self.groups.iter().map(length).collect::<Vec<_>>()
-        };
-        let attempts = SIZES.iter().flat_map(move |&size| {
-            let plain = [spatial(size), uniform(size), image(size)];
-            let repaired = if size < 4 { self.repaired(&uniform(size), size) } else { Vec::new() };
-            plain.into_iter().chain(repaired)
-        });
-        self.accepted(attempts, u64::MAX).map(|(shapes, _)| shapes)
+        self.accepted(self.variants.iter().flat_map(of), u64::MAX).map(|(shapes, _)| shapes)
     }
 
-    /// Returns valid shapes that are larger than `smallest`. The first are those with the fewest layers of A that mix
-    /// values along an axis of length 1.
+    /// Returns why the smallest shapes do not fit.
+    pub(crate) fn refusal(&self) -> VerifyError {
+        let smallest = self.variants.first().map(|variant| self.near(variant, &variant.plain(1, 1)));
+        smallest.and_then(|shapes| self.fixed(&shapes).err()).unwrap_or(VerifyError::NoShapes)
+    }
+
+    /// Returns shapes that both models accept and that are larger than `smallest`. The first are those with the fewest
+    /// layers of A that mix values along an axis of length 1.
     pub(crate) fn larger(&self, smallest: &Shapes) -> Vec<Shapes> {
-        let least: Vec<i64> = self
-            .groups
-            .iter()
-            .map(|group| {
-                let &(input, axis) = group.members.first().unwrap_or(&(0, 0));
-                smallest.get(input).and_then(|dims| dims.get(axis)).map_or(1, |&dim| dim as i64)
-            })
-            .collect();
-        let grown = |size: i64, factor: i64, added: i64| {
-            let length = |(group, &least): (&Group, &i64)| {
-                if group.is_channel {
-                    least
-                } else if group.is_spatial && least > 4 {
-                    least * factor + added
-                } else {
-                    size
-                }
-            };
-            self.groups.iter().zip(&least).map(length).collect::<Vec<_>>()
+        let Some(variant) = self.variants.iter().find(|variant| variant.takes(smallest)) else { return Vec::new() };
+        let least = |batch: usize, length: &dyn Fn(usize) -> usize| {
+            variant.at_least(&|input, axis, is_batch| if is_batch { batch } else { length(smallest[input][axis]) })
         };
-        let plain = |size: i64| [grown(size, 2, 0), grown(size, 1, 32), grown(size, 1, 0)];
-        // What shortens an axis leaves one element of small lengths, so lengths grow: all but the batch, or one alone.
-        let multiplied = |factor: i64, batch: i64, only: Option<usize>| {
-            let length = |(at, (group, &least)): (usize, (&Group, &i64))| match only {
-                _ if group.is_channel => least,
-                Some(only) if at != only => least.max(batch),
-                None if group.is_batch => least.max(batch),
-                _ => least.max(2) * factor,
-            };
-            self.groups.iter().zip(&least).enumerate().map(length).collect::<Vec<_>>()
-        };
-        let together = [2, 1].into_iter().flat_map(|batch| [2, 4, 8, 16, 32, 64, 128].map(|factor| (batch, factor)));
-        let alone = [2, 1].into_iter().flat_map(|batch| [4, 16, 64].map(|factor| (batch, factor)));
-        let alone = alone.flat_map(|(batch, factor)| {
-            (0..self.groups.len()).map(|at| multiplied(factor, batch, Some(at))).collect::<Vec<_>>()
-        });
-        let attempts = [3, 2].into_iter().flat_map(plain);
-        let attempts = attempts.chain(together.map(|(batch, factor)| multiplied(factor, batch, None)));
-        let attempts = attempts.chain(alone);
-        let attempts = attempts.chain([3, 2, 4, 5].into_iter().flat_map(|size| {
-            let plain = plain(size);
-            let repaired = self.repaired(&plain[0], size);
-            plain.into_iter().chain(repaired).collect::<Vec<_>>()
-        }));
+        let multiplied = |(factor, batch): (usize, usize)| least(batch, &|smallest| smallest.max(2) * factor);
+        let plain = |(length, batch): (usize, usize)| least(batch, &|smallest| smallest.max(length));
+        let testing = [(3, 3), (2, 2), (2, 1)].map(plain).into_iter().map(|hints| self.testing(variant, hints));
+        let factors = [1, 2, 4, 8, 16, 32, 64].into_iter().flat_map(|factor| [2, 1].map(|batch| (factor, batch)));
+        let hints = [(3, 3), (4, 4), (5, 5)].map(plain).into_iter().chain(factors.map(multiplied));
+        let attempts = testing.chain(hints.map(|hints| self.near(variant, &hints)));
         let mut found: Vec<([usize; 2], Shapes)> = Vec::new();
         for (shapes, short) in self.accepted(attempts, MOST_ELEMENTS).filter(|(shapes, _)| shapes != smallest) {
             found.push((short, shapes));
-            // The device may refuse the first.
-            let is_enough = found.len() >= LEAST_LARGER && found.iter().any(|(short, _)| *short == [0, 0]);
+            let is_enough = found.len() >= MOST_LARGER / 2 && found.iter().any(|(short, _)| *short == [0, 0]);
             if is_enough || found.len() == MOST_LARGER {
                 break;
             }
@@ -162,29 +145,81 @@ impl<'m> Sizing<'m> {
         found.into_iter().map(|(_, shapes)| shapes).collect()
     }
 
-    /// Returns combinations with one group of dimensions changed: to the sum of others, or to a batch of 1.
-    fn repaired(&self, lengths: &[i64], size: i64) -> Vec<Vec<i64>> {
-        let changed = |at: usize, length: i64| {
-            let mut lengths = lengths.to_vec();
-            lengths[at] = length;
-            lengths
-        };
-        let all = [2 * size, 1, size + 1].into_iter().flat_map(|length| (0..lengths.len()).map(move |at| (at, length)));
-        all.map(|(at, length)| changed(at, length)).collect()
+    /// Returns shapes of at least these lengths that satisfy the constraints of both models, if such are found.
+    fn near(&self, variant: &Variant, hints: &Shapes) -> Shapes {
+        let mut shapes = hints.clone();
+        for _ in 0..MOST_ROUNDS {
+            let before = shapes.clone();
+            for (side, lengths) in variant.lengths.iter().enumerate() {
+                let wanted = self.lengths(side, lengths, &shapes);
+                let Some(found) = lengths.fitting(&wanted) else { return shapes };
+                for (symbol, length) in lengths.symbols().iter().zip(found) {
+                    for (input, axis) in
+                        symbol.axes().iter().filter_map(|&(id, axis)| Some((self.input(side, id)?, axis)))
+                    {
+                        shapes[input][axis] = usize::try_from(length).unwrap_or(1);
+                    }
+                }
+            }
+            if shapes == before {
+                break;
+            }
+        }
+        shapes
     }
 
-    /// Filters combinations by inference: first those without empty tensors, then those with. Each has the numbers of
-    /// layers of A that mix values along an axis of length 1, and along one that is shorter than [`LONG`].
+    /// Increases lengths until no layer of A mixes values along an axis that is shorter than [`LONG`].
+    fn testing(&self, variant: &Variant, mut hints: Shapes) -> Shapes {
+        let own = &variant.lengths[0];
+        let mut shapes = self.near(variant, &hints);
+        for _ in 0..MOST_ROUNDS {
+            let lengths = self.lengths(0, own, &shapes);
+            let of = |&(tensor, axis): &(Output, i64), lengths: &[i64]| {
+                let dims = own.lengths_of(tensor, lengths)?;
+                let axis = if axis < 0 { axis + dims.len() as i64 } else { axis };
+                *dims.get(usize::try_from(axis).ok()?)?
+            };
+            let short: Vec<_> =
+                variant.mixed.iter().filter(|at| of(at, &lengths).is_some_and(|length| length < LONG)).collect();
+            for (at, symbol) in own.symbols().iter().enumerate() {
+                let mut far = lengths.clone();
+                far[at] = far[at].saturating_mul(1 << MOST_ROUNDS);
+                if short.iter().any(|at| of(at, &far) > of(at, &lengths)) {
+                    for (input, axis) in symbol.axes().iter().filter_map(|&(id, axis)| Some((self.input(0, id)?, axis)))
+                    {
+                        hints[input][axis] = usize::try_from(lengths[at].saturating_mul(2)).unwrap_or(1);
+                    }
+                }
+            }
+            let next = self.near(variant, &hints);
+            if next == shapes {
+                break;
+            }
+            shapes = next;
+        }
+        shapes
+    }
+
+    /// Returns the lengths of a model's symbols.
+    fn lengths(&self, side: usize, lengths: &typelift::Shapes, shapes: &Shapes) -> Vec<i64> {
+        let of = |&(id, axis): &(LayerId, usize)| shapes.get(self.input(side, id)?)?.get(axis).map(|&dim| dim as i64);
+        lengths.symbols().iter().map(|symbol| symbol.axes().iter().filter_map(of).max().unwrap_or(1)).collect()
+    }
+
+    /// Returns the pair of an input.
+    fn input(&self, side: usize, id: LayerId) -> Option<usize> {
+        self.pairs.iter().position(|pair| self.inputs[side][if side == 0 { pair.a } else { pair.b }] == id)
+    }
+
+    /// Filters shapes by inference: first those without empty outputs, then those with. Each has the numbers of layers of A
+    /// that mix values along an axis of length 1, and along one that is shorter than [`LONG`].
     fn accepted(
         &self,
-        attempts: impl Iterator<Item = Vec<i64>>,
+        attempts: impl Iterator<Item = Shapes>,
         most: u64,
     ) -> impl Iterator<Item = (Shapes, [usize; 2])> {
-        let ranks = if self.declared.iter().any(|shape| shape.dims().is_none()) { &RANKS[..] } else { &RANKS[..1] };
         let mut seen = HashSet::default();
-        let shapes = attempts
-            .flat_map(move |lengths| ranks.iter().map(move |rank| self.shapes(&lengths, rank)).collect::<Vec<_>>());
-        let mut tried = shapes.filter(move |shapes| seen.insert(shapes.clone())).take(MOST_TRIED).fuse();
+        let mut tried = attempts.filter(move |shapes| seen.insert(shapes.clone())).fuse();
         let mut empty = Vec::new();
         iter::from_fn(move || {
             for shapes in tried.by_ref() {
@@ -198,58 +233,81 @@ impl<'m> Sizing<'m> {
         })
     }
 
-    fn shapes(&self, lengths: &[i64], rank: &[i64]) -> Shapes {
-        let mut shapes: Vec<Vec<i64>> = self
-            .declared
-            .iter()
-            .map(|shape| match shape.dims() {
-                Some(dims) => dims.iter().map(|dim| dim.lower()).collect(),
-                None => rank.to_vec(),
-            })
-            .collect();
-        for (group, &length) in self.groups.iter().zip(lengths) {
-            for &(input, axis) in &group.members {
-                shapes[input][axis] = length.clamp(group.lower, group.upper);
-            }
-        }
-        shapes.into_iter().map(|dims| dims.into_iter().map(|dim| usize::try_from(dim).unwrap_or(0)).collect()).collect()
-    }
-
     /// Returns true if both models accept the shapes, false if an output is then empty, and `None` if a model does not
     /// accept them or a tensor is too large. The numbers are those of [`accepted`](Self::accepted).
     fn verdict(&self, shapes: &Shapes, most: u64) -> Option<(bool, [usize; 2])> {
-        let (mut has_values, mut short) = (true, [0; 2]);
-        for side in 0..2 {
-            let model = self.with_shapes(side, shapes).ok()?;
-            let is_empty = |port: &typelift::model::graph::OutputPort| {
-                port.shape().dims().is_some_and(|dims| dims.contains(&Dim::fixed(0)))
-            };
-            let graph = model.graph();
-            let is_large = |port: &typelift::model::graph::OutputPort| {
-                port.shape().element_count().is_some_and(|count| count > most)
-            };
-            if self.is_open()
-                && graph
-                    .layers()
-                    .any(|layer| ops::kind(layer) != LayerKind::Constant && layer.outputs().iter().any(is_large))
-            {
+        let models = self.fixed(shapes).ok()?;
+        let is_empty = |port: &OutputPort| port.shape().dims().is_some_and(|dims| dims.contains(&Dim::fixed(0)));
+        let is_large = |port: &OutputPort| port.shape().element_count().is_some_and(|count| count > most);
+        let mut has_values = true;
+        for graph in models.iter().map(Model::graph) {
+            let mut computed = graph.layers().filter(|layer| ops::kind(layer) != LayerKind::Constant);
+            if self.is_open() && computed.any(|layer| layer.outputs().iter().any(is_large)) {
                 return None;
             }
-            if side == 0 {
-                short = [2, LONG].map(|least| coverage::short(&model, self.models[0], least).len());
-            }
-            let mut sources = model.outputs().filter_map(|layer| graph.output(graph.producer(layer.id().input(0))?));
+            let outputs = graph.layers().filter(|layer| ops::kind(layer) == LayerKind::Result);
+            let mut sources = outputs.filter_map(|layer| graph.output(graph.producer(layer.id().input(0))?));
             has_values &= !sources.any(is_empty);
         }
+        let short = [2, LONG].map(|least| coverage::short(&models[0], self.models[0], least).len());
         Some((has_values, short))
     }
 
-    /// Returns a model with fixed shapes, inferred. All inputs of any type get the first of [`TYPES`] that inference
+    /// Returns both models with fixed shapes, inferred.
+    ///
+    /// # Errors
+    /// The shapes break a constraint of a model, or inference refuses them.
+    pub(crate) fn fixed(&self, shapes: &Shapes) -> Result<[Model; 2], VerifyError> {
+        if let Some(variant) = self.variants.iter().find(|variant| variant.takes(shapes)) {
+            for (side, lengths) in variant.lengths.iter().enumerate() {
+                self.check(side, lengths, shapes).map_err(|needs| {
+                    let fit = self.near(variant, shapes);
+                    let fits = self.check(side, lengths, &fit).is_ok();
+                    let named =
+                        self.pairs.iter().zip(&fit).map(|(pair, dims)| format!("{}={}", pair.name, fixed(dims)));
+                    VerifyError::Lengths {
+                        side: Side::of(side),
+                        needs,
+                        fit: if fits { named.collect() } else { Vec::new() },
+                    }
+                })?;
+            }
+        }
+        let shapes: Vec<Shape> = shapes.iter().map(|dims| fixed(dims)).collect();
+        Ok([self.with_shapes(0, &shapes)?, self.with_shapes(1, &shapes)?])
+    }
+
+    /// Checks the lengths of inputs against the constraints of a model. The error says what is needed, and why.
+    fn check(&self, side: usize, lengths: &typelift::Shapes, shapes: &Shapes) -> Result<(), String> {
+        for symbol in lengths.symbols() {
+            let mut axes = symbol.axes().iter().zip(symbol.named_axes()).filter_map(|(&(id, axis), (name, _))| {
+                Some((format!("{name}[{axis}]"), *shapes.get(self.input(side, id)?)?.get(axis)?))
+            });
+            let Some((first, length)) = axes.next() else { continue };
+            if let Some((other, _)) = axes.find(|(_, other)| *other != length) {
+                return Err(format!("{first} == {other}"));
+            }
+        }
+        let own = self.lengths(side, lengths, shapes);
+        let Some(broken) = lengths.broken(&own).into_iter().next() else { return Ok(()) };
+        let mut needs = broken.named().to_owned();
+        if let Some(reason) = broken.because().first() {
+            needs += &format!(" (because of the {} `{}`)", reason.operation, reason.layer.full_name());
+        }
+        let words: Vec<&str> = broken.named().split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+        for (symbol, length) in lengths.symbols().iter().zip(own).filter(|(symbol, _)| words.contains(&symbol.name())) {
+            let axis = symbol.named_axes().next().map(|(input, axis)| format!("{input}[{axis}]"));
+            needs += &format!(", and {}, {}, is {length}", symbol.name(), axis.unwrap_or_default());
+        }
+        Err(needs)
+    }
+
+    /// Returns a model with these shapes, inferred. All inputs of any type get the first of [`TYPES`] that inference
     /// accepts.
     ///
     /// # Errors
     /// Inference refuses the shapes.
-    pub(crate) fn with_shapes(&self, side: usize, shapes: &Shapes) -> Result<Model, VerifyError> {
+    fn with_shapes(&self, side: usize, shapes: &[Shape]) -> Result<Model, VerifyError> {
         let of = |pair: &Pair| self.inputs[side].get(if side == 0 { pair.a } else { pair.b }).copied();
         let ids: Vec<LayerId> = self.pairs.iter().filter_map(of).collect();
         let graph = self.models[side].graph();
@@ -262,10 +320,9 @@ impl<'m> Sizing<'m> {
             let mut model = self.models[side].clone();
             let set = |graph: &mut Edit<'_>| {
                 untyped.iter().try_for_each(|id| graph.set_attribute(*id, "element_type", ty.name()))?;
-                ids.iter().zip(shapes).try_for_each(|(id, dims)| {
-                    let shape = Shape::fixed(dims.iter().map(|&dim| dim as i64));
-                    graph.set_attribute(*id, "shape", shape.to_attribute())
-                })
+                ids.iter()
+                    .zip(shapes)
+                    .try_for_each(|(id, shape)| graph.set_attribute(*id, "shape", shape.to_attribute()))
             };
             model.edit(set)?;
             match infer(&mut model).into_iter().find(|found| found.is_error()) {
@@ -277,43 +334,45 @@ impl<'m> Sizing<'m> {
     }
 }
 
-/// Groups the dynamic dimensions of inputs by name and axis.
-fn groups(declared: &[Shape], pairs: &[Pair]) -> Vec<Group> {
-    let mut groups: Vec<Group> = Vec::new();
-    let mut known: BTreeMap<(String, usize), usize> = BTreeMap::new();
-    for (input, (shape, pair)) in declared.iter().zip(pairs).enumerate() {
-        let dims = shape.dims().unwrap_or_default();
-        for (axis, dim) in dims.iter().enumerate().filter(|(_, dim)| !dim.is_fixed()) {
-            let upper = dim.upper().unwrap_or(i64::MAX);
-            let at = *known.entry((without_numbers(&pair.name), axis)).or_insert_with(|| {
-                groups.push(Group {
-                    lower: 0,
-                    upper: i64::MAX,
-                    is_spatial: axis > 0 && dims.len() > 2,
-                    is_channel: axis == 1 && dims.len() == 4,
-                    is_batch: axis == 0 && dims.len() > 1,
-                    members: Vec::new(),
-                });
-                groups.len() - 1
-            });
-            let group = &mut groups[at];
-            group.upper = group.upper.min(upper);
-            group.lower = group.lower.max(dim.lower()).min(group.upper);
-            group.members.push((input, axis));
-        }
+impl Variant {
+    /// Returns shapes whose open dimensions have a length within their limits; the first of several axes is a batch.
+    fn plain(&self, length: usize, batch: usize) -> Shapes {
+        self.at_least(&|_, _, is_batch| if is_batch { batch } else { length })
     }
-    groups
+
+    /// Returns shapes whose open dimensions are as long as `length` says, within their limits. It gets the input, the axis,
+    /// and if that is the first of several.
+    fn at_least(&self, length: &dyn Fn(usize, usize, bool) -> usize) -> Shapes {
+        let of = |(input, shape): (usize, &Shape)| {
+            let dims = shape.dims().unwrap_or_default();
+            let dim = |(axis, dim): (usize, &Dim)| match dim.value() {
+                Some(value) => usize::try_from(value).unwrap_or(0),
+                None => {
+                    let most = dim.upper().and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
+                    let least = usize::try_from(dim.lower()).unwrap_or(0);
+                    length(input, axis, axis == 0 && dims.len() > 1).max(least).min(most)
+                }
+            };
+            dims.iter().enumerate().map(dim).collect()
+        };
+        self.declared.iter().enumerate().map(of).collect()
+    }
+
+    fn takes(&self, shapes: &Shapes) -> bool {
+        self.declared.len() == shapes.len()
+            && self.declared.iter().zip(shapes).all(|(declared, dims)| declared.rank() == Some(dims.len()))
+    }
 }
 
-/// Replaces each number in a name by `#`: `past.#.key`.
-fn without_numbers(name: &str) -> String {
-    let mut text = String::with_capacity(name.len());
-    for c in name.chars() {
-        match c {
-            '0'..='9' if text.ends_with('#') => {}
-            '0'..='9' => text.push('#'),
-            c => text.push(c),
-        }
-    }
-    text
+fn fixed(dims: &[usize]) -> Shape {
+    Shape::fixed(dims.iter().map(|&dim| dim as i64))
+}
+
+/// Returns these shapes with each of [`RANKS`] for those of dynamic rank.
+fn ranked(shapes: &[Shape]) -> impl Iterator<Item = Vec<Shape>> {
+    let ranks = if shapes.iter().any(|shape| shape.rank().is_none()) { &RANKS[..] } else { &RANKS[..1] };
+    ranks.iter().map(|&rank| {
+        let known = |shape: &Shape| if shape.rank().is_some() { shape.clone() } else { Shape::of_rank(rank) };
+        shapes.iter().map(known).collect()
+    })
 }

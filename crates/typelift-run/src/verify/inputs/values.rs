@@ -19,6 +19,8 @@ pub(super) enum Floats {
     Positive,
     /// From 0 to 0.01.
     Small,
+    /// Ten times as large as normal.
+    Wide,
 }
 
 /// Values of an input, with a description.
@@ -92,12 +94,15 @@ pub(super) fn values(
             Floats::Unit => ("uniform 0 to 1", Random::unit),
             Floats::Positive => ("uniform 0.5 to 1.5", |random| 0.5 + random.unit()),
             Floats::Small => ("uniform 0 to 0.01", |random| 0.01 * random.unit()),
+            Floats::Wide => ("normal * 10", |random| 10.0 * random.normal()),
         };
         let numbers = Numbers::Floats((0..count).map(|_| round(ty, next(random))).collect());
         return Values { words: words.to_owned(), numbers };
     }
     let (low, high) = match ty {
         ElementType::Boolean | ElementType::U1 => (0, 1),
+        // A loop of one step does not use what it carries.
+        _ if role.is_trips => (2, 4),
         _ if role.is_count => (1, 3),
         ElementType::U8 if dims.len() > 2 => (0, 255),
         _ => (1, 9.min(max_of(ty))),

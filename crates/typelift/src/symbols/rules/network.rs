@@ -226,6 +226,8 @@ pub(super) fn recurrent(rule: &mut Rule) -> Option<()> {
     let mut sizes: Vec<(usize, usize)> = (1..=states).map(|input| (input, 1 + extra)).collect();
     sizes.push((weights + 1, 1 + extra));
     let hidden = rule.same_axes(&sizes);
+    let (size, wanted) = (rule.dim(0, 1 + extra), rule.dim(weights, 1 + extra));
+    rule.same(size, wanted, Noticed::Run, weights);
     if !is_sequence {
         for _ in 0..states {
             rule.put(Dims::from_slice(&[batch, hidden]))?;
