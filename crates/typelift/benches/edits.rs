@@ -9,7 +9,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use common::{deep, median, update_document, uses};
+use common::{deep, update_document, uses};
 use typelift::Edit;
 use typelift::graph::{EditError, LayerId, NewLayer};
 use typelift::passes::{ELIMINATE_NOOP_CONVERTS, LOWER_WITHOUT_NOOPS, run};
@@ -34,12 +34,12 @@ fn main() {
     let mut table = String::from("| graph | plain conversion | 100,000 edits | conversions |\n|---|--:|--:|--:|\n");
     for (name, text, edits) in subjects {
         let text = Arc::new(text);
-        let conversion = median_of_five(|| {
+        let conversion = median(|| {
             let start = Instant::now();
             black_box(convert(&text));
             start.elapsed()
         });
-        let edited = median_of_five(|| {
+        let edited = median(|| {
             let mut model = parse(text.clone()).model.expect("the graph is valid");
             let _ = infer(&mut model);
             let start = Instant::now();
@@ -57,8 +57,10 @@ fn main() {
     }
 }
 
-fn median_of_five(measure: impl Fn() -> Duration) -> Duration {
-    Duration::from_secs_f64(median((0..5).map(|_| measure().as_secs_f64())))
+fn median(measure: impl Fn() -> Duration) -> Duration {
+    let mut times: Vec<_> = (0..5).map(|_| measure()).collect();
+    times.sort_unstable();
+    times[times.len() / 2]
 }
 
 fn convert(text: &Arc<String>) -> (Model, String) {

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use common::{chain, median, update_document};
+use common::{chain, update_document};
 use typelift::passes::{ELIMINATE_NOOP_CONVERTS, LOWER_WITHOUT_NOOPS, run};
 use typelift::xml::{WriteOptions, write};
 use typelift::{Model, infer};
@@ -262,6 +262,12 @@ fn peers_table(columns: &[Column], missing: &[String]) -> String {
         table += &format!("\n\nNot here, and not measured: {}.", missing.join(", "));
     }
     table
+}
+
+fn median(times: impl Iterator<Item = f64>) -> f64 {
+    let mut times: Vec<_> = times.collect();
+    let middle = times.len() / 2;
+    *times.select_nth_unstable_by(middle, f64::total_cmp).1
 }
 
 /// Returns the peak memory of this process, if the system reports it.

@@ -194,10 +194,3 @@ pub(crate) fn update_document(mark: &str, table: &str) {
     let text = format!("{before}{begin}{table}\n<!-- end -->{after}");
     std::fs::write(path, text).expect("the results can be written");
 }
-
-/// Returns the middle one of several measurements.
-pub(crate) fn median(times: impl Iterator<Item = f64>) -> f64 {
-    let mut times: Vec<_> = times.collect();
-    let middle = times.len() / 2;
-    *times.select_nth_unstable_by(middle, f64::total_cmp).1
-}

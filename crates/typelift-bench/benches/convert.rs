@@ -1,6 +1,6 @@
 //! Cost of a conversion relative to one bare pass of the tokenizer over the same text.
 //!
-//! `cargo bench -p typelift` measures and prints the medians as ratios; with `UPDATE_DOCS=1` it writes them into the
+//! `cargo bench -p typelift-bench` measures and prints the medians as ratios; with `UPDATE_DOCS=1` it writes them into the
 //! documents.
 #![allow(clippy::print_stdout, reason = "what is measured is for reading")]
 
@@ -10,9 +10,10 @@ use std::fmt::Write;
 use std::hint::black_box;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::Duration;
 
-use common::{apart, bodies, chain, deep, median, star, update_document};
+use common::{apart, bodies, chain, deep, star, update_document};
+use criterion::{BatchSize, Criterion};
 use quick_xml::Reader;
 use quick_xml::events::Event;
 use typelift::passes::{ELIMINATE_NOOP_CONVERTS, LOWER_WITHOUT_NOOPS, run};
@@ -30,30 +31,38 @@ struct Subject {
 const PHASES: &[&str] = &["bare pass", "read", "infer", "lower", "write", "convert"];
 
 fn main() {
-    // `cargo test` runs benches too, to check that they work.
-    let is_measuring = std::env::args().any(|argument| argument == "--bench");
-    let (scale, samples) = if is_measuring { (1, 20) } else { (1_000, 1) };
     let subjects = [
-        made("chain, 20,000 layers", chain(10_000 / scale)),
-        made("chain, 200,000 layers", chain(100_000 / scale)),
-        made("one tensor, 100,000 uses", star(100_000 / scale)),
-        made("chain without promotions, 100,000 layers", deep(100_000 / scale)),
-        made("100,000 layers apart", apart(100_000 / scale)),
-        made("10,000 bodies", bodies(5_000 / scale)),
+        made("chain, 20,000 layers", chain(10_000)),
+        made("chain, 200,000 layers", chain(100_000)),
+        made("one tensor, 100,000 uses", star(100_000)),
+        made("chain without promotions, 100,000 layers", deep(100_000)),
+        made("100,000 layers apart", apart(100_000)),
+        made("10,000 bodies", bodies(5_000)),
         real("bert.promote"),
         real("gpt2_kv.promote"),
         real("fasterrcnn_tv.promote"),
     ];
-    let table = table(&subjects, samples);
-    println!("{table}");
-    if is_measuring && std::env::var_os("UPDATE_DOCS").is_some() {
+    let mut criterion = Criterion::default()
+        .sample_size(20)
+        .warm_up_time(Duration::from_millis(500))
+        .measurement_time(Duration::from_secs(4))
+        .configure_from_args();
+    for subject in &subjects {
+        measure(&mut criterion, subject);
+    }
+    criterion.final_summary();
+    let table = table(&subjects);
+    println!("\n{table}");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
         update_document("measured", &table);
     }
 }
 
-/// Returns the median of each phase in milliseconds.
-fn measure(subject: &Subject, samples: usize) -> [f64; PHASES.len()] {
+fn measure(criterion: &mut Criterion, subject: &Subject) {
+    let mut group = criterion.benchmark_group(subject.name);
     let text = &subject.text;
+    group.bench_function("bare pass", |b| b.iter(|| bare_pass(black_box(text))));
+    group.bench_function("read", |b| b.iter_with_large_drop(|| parse(black_box(text.clone()))));
     let open = || {
         let mut model = parse(text.clone()).model.expect("the graph is valid");
         model.set_weights(subject.weights.clone());
@@ -64,30 +73,16 @@ fn measure(subject: &Subject, samples: usize) -> [f64; PHASES.len()] {
         let _ = infer(&mut model);
         model
     };
+    group.bench_function("infer", |b| b.iter_batched(open, |mut m| (infer(&mut m), m), BatchSize::PerIteration));
+    group.bench_function("lower", |b| b.iter_batched(inferred, lower, BatchSize::PerIteration));
     let lowered = lower(inferred());
+    group.bench_function("write", |b| b.iter_with_large_drop(|| write(black_box(&lowered), WriteOptions::default())));
     let convert = || {
         let model = lower(inferred());
         (write(&model, WriteOptions::default()), model)
     };
-    [
-        time(samples, || (), |()| bare_pass(black_box(text))),
-        time(samples, || (), |()| parse(black_box(text.clone()))),
-        time(samples, open, |mut model| (infer(&mut model), model)),
-        time(samples, inferred, lower),
-        time(samples, || (), |()| write(black_box(&lowered), WriteOptions::default())),
-        time(samples, || (), |()| convert()),
-    ]
-}
-
-/// Returns the median time of `run` in milliseconds, without that of `prepare` and of dropping the result.
-fn time<I, O>(samples: usize, prepare: impl Fn() -> I, run: impl Fn(I) -> O) -> f64 {
-    black_box(run(prepare()));
-    median((0..samples).map(|_| {
-        let input = prepare();
-        let begin = Instant::now();
-        let _dropped_later = black_box(run(input));
-        begin.elapsed().as_secs_f64() * 1e3
-    }))
+    group.bench_function("convert", |b| b.iter_with_large_drop(convert));
+    group.finish();
 }
 
 fn lower(mut model: Model) -> Model {
@@ -122,8 +117,15 @@ fn real(name: &'static str) -> Subject {
     Subject { name, text: text.into(), weights: Weights::beside(&path).expect("the weights can be opened") }
 }
 
-/// Returns the medians, and their ratios to the bare pass.
-fn table(subjects: &[Subject], samples: usize) -> String {
+/// Returns the medians of this run, and their ratios to the bare pass.
+fn table(subjects: &[Subject]) -> String {
+    let results = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../criterion");
+    let median = |subject: &str, phase: &str| {
+        let file = results.join(subject).join(phase).join("new/estimates.json");
+        let text = std::fs::read_to_string(file).ok()?;
+        let estimates: serde_json::Value = serde_json::from_str(&text).ok()?;
+        Some(estimates["median"]["point_estimate"].as_f64()? / 1e6)
+    };
     let mut table = String::from("| graph | MB |");
     for phase in PHASES {
         let _ = write!(table, " {phase} |");
@@ -132,9 +134,14 @@ fn table(subjects: &[Subject], samples: usize) -> String {
     table.push_str(&"---:|".repeat(PHASES.len()));
     for subject in subjects {
         let _ = write!(table, "\n| {} | {:.2} |", subject.name, subject.text.len() as f64 / 1e6);
-        let medians = measure(subject, samples);
-        for time in medians {
-            let _ = write!(table, " {time:.2} ms, {:.2}x |", time / medians[0]);
+        let bare = median(subject.name, PHASES[0]);
+        for phase in PHASES {
+            match (median(subject.name, phase), bare) {
+                (Some(time), Some(bare)) => {
+                    let _ = write!(table, " {time:.2} ms, {:.2}x |", time / bare);
+                }
+                _ => table.push_str(" not measured |"),
+            }
         }
     }
     table
