@@ -325,12 +325,13 @@ impl Edit<'_> {
                 let source = edit.producer(convert.id().input(0))?;
                 (edit.output(source)?.element_type() == new.element_type).then_some(source)
             };
-            let first = match first.first() {
-                Some(&first) if !is_same => Some(match source(edit, first) {
+            let start = first.first().copied();
+            let first = match start {
+                Some(first) if !is_same => Some(match source(edit, first) {
                     Some(source) => source,
                     None => edit.add(NewLayer::convert(new.element_type), &[first])?.output(0),
                 }),
-                first => first.copied(),
+                first => first,
             };
             let uses: Vec<_> = edit.consumers(read.output(0)).collect();
             let back = |edit: &Edit<'_>, input: &Input| {
@@ -338,14 +339,17 @@ impl Edit<'_> {
                 convert.is_some_and(|layer| layer.outputs().iter().all(|it| it.element_type() == new.element_type))
             };
             let users = |edit: &Edit<'_>, layer: LayerId| -> Vec<_> { edit.consumers(layer.output(0)).collect() };
-            // A Gather that reorders the variable may stand before the Convert.
-            let reorders = |edit: &Edit<'_>, input: &Input| {
-                let row = edit.layer(input.layer).and_then(|layer| layer.operation());
-                let is_gather = row.is_some_and(|row| row.name() == "Gather") && input.port == 0;
-                is_gather && users(edit, input.layer).iter().all(|user| back(edit, user))
+            let is = |edit: &Edit<'_>, input: &Input, name: &str| {
+                edit.layer(input.layer).and_then(|layer| layer.operation()).is_some_and(|row| row.name() == name)
+            };
+            // A Gather that reorders the variable may stand before the Converts. A ShapeOf accepts any type.
+            let accepts = |edit: &Edit<'_>, input: &Input| {
+                let is_done = |user: &Input| back(edit, user) || is(edit, user, "ShapeOf");
+                let reorders = is(edit, input, "Gather") && input.port == 0;
+                is(edit, input, "ShapeOf") || reorders && users(edit, input.layer).iter().all(is_done)
             };
             let (mut backs, others): (Vec<_>, Vec<_>) = uses.into_iter().partition(|input| back(edit, input));
-            let (reordered, others): (Vec<_>, Vec<_>) = others.into_iter().partition(|input| reorders(edit, input));
+            let (reordered, others): (Vec<_>, Vec<_>) = others.into_iter().partition(|input| accepts(edit, input));
             let written = edit.read_value(variable, &new);
             edit.replace_in_place(read, written, first.as_slice())?;
             if is_same {
@@ -355,7 +359,8 @@ impl Edit<'_> {
                 edit.insert_after(read.output(0), NewLayer::convert(old.element_type), &[])?;
             }
             edit.connect_all(reordered.iter().map(|&input| (read.output(0), input)))?;
-            backs.extend(reordered.iter().flat_map(|input| users(edit, input.layer)));
+            let gathers = reordered.iter().filter(|input| is(edit, input, "Gather"));
+            backs.extend(gathers.flat_map(|input| users(edit, input.layer)).filter(|user| back(edit, user)));
             for input in &backs {
                 let gather = edit.producer(*input).filter(|from| reordered.iter().any(|it| it.layer == from.layer));
                 let source = gather.unwrap_or(read.output(0));
@@ -368,6 +373,7 @@ impl Edit<'_> {
                 None => edit.insert_before(assign.input(0), NewLayer::convert(new.element_type), &[]).map(drop)?,
             }
             let unused = backs.iter().map(|input| input.layer).chain(given.map(|given| given.layer));
+            let unused = unused.chain(start.map(|start| start.layer));
             edit.remove_unused(unused.filter(|id| edit.is(*id, LayerKind::Convert)).collect::<Vec<_>>()).map(drop)
         })
     }
