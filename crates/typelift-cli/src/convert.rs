@@ -1,6 +1,6 @@
 //! `typelift convert`: makes promotion explicit.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::ArgGroup;
 use clap::builder::PossibleValuesParser;
@@ -10,7 +10,7 @@ use typelift::findings::{Code, Diagnostic, Voice};
 use typelift::ops::Release;
 use typelift::passes::Align;
 use typelift::precision::{KeepPattern, TypeMap};
-use typelift::{Diagnostics, Model};
+use typelift::{Diagnostics, Export, Model};
 
 use crate::batch::Inputs;
 use crate::changing::ChangeArgs;
@@ -19,7 +19,7 @@ use crate::columns::count;
 use crate::failure::Failure;
 use crate::findings;
 use crate::input::{self, Input, InputChanges, InterfaceChanges, Loaded, parsed};
-use crate::output::{OutputArgs, Target};
+use crate::output::{self, OutputArgs, Target};
 use crate::plan::{Plan, Totals};
 use crate::precision::{self, StorageArgs};
 use crate::promote::OpenVinoArgs;
@@ -61,6 +61,7 @@ settings_args! {
   typelift convert --compress f16 model.xml -o out.xml
   typelift convert --compress f16 --audit model.xml
   typelift convert --quantize int4_sym --group-size 64 model.xml -o out.xml
+  typelift convert --quantize int8_sym --only 'type:MatMul' model.xml -o out.xml
   cat model.xml | typelift convert - -o - > out.xml")]
 pub(crate) struct Args for typelift::Conversion {
     #[command(flatten)]
@@ -92,6 +93,10 @@ pub(crate) struct Args for typelift::Conversion {
     /// OpenVINO keeps when it computes in f16; repeatable
     #[arg(long, value_name = "PATTERN", value_parser = parse_keep, requires = "keepable")]
     keep: Vec<Vec<KeepPattern>>,
+    /// Change only these layers and the constants that no other layer uses. Patterns as for --keep, whose layers are left
+    /// out; repeatable
+    #[arg(long, value_name = "PATTERN", value_parser = parse_keep, requires = "keepable", hide_short_help = true)]
+    only: Vec<Vec<KeepPattern>>,
     /// Also mark the layers of --keep, so that OpenVINO keeps them in f32 when it computes in f16 or bf16
     #[arg(long, requires = "keep")]
     mark_keeps: bool => mark_keeps,
@@ -112,6 +117,9 @@ pub(crate) struct Args for typelift::Conversion {
     /// its .bin holds one run of bytes that constants share
     #[arg(long, value_name = "VALUES", value_parser = parsed::<Values>(&["zero", "random"]), conflicts_with = "verify")]
     strip_weights: Option<Values> => strip,
+    /// Also write the constants of the result to this file, under the names of their layers
+    #[arg(long, value_name = "FILE.safetensors")]
+    save_weights: Option<PathBuf>,
     #[command(flatten)]
     change: ChangeArgs,
 }
@@ -128,8 +136,15 @@ struct Conversion {
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
     args.change.check(&args.inputs, &args.output, !args.writes_nothing())?;
     let plan = args.quantize.write_plan.as_deref().map(|path| (path, "the plan"));
-    let documents: Vec<_> = args.change.document().into_iter().chain(plan).collect();
+    let weights = args.save_weights.as_deref().map(|path| (path, "the constants"));
+    let documents: Vec<_> = args.change.document().into_iter().chain(plan).chain(weights).collect();
     let batch = args.inputs.find(Some(&args.output), &documents, &[])?;
+    if let Some(file) = &args.save_weights {
+        output::check_ending(file, "safetensors", "constants")?;
+        if batch.single().is_none() {
+            return Err(Failure::new("--save-weights takes one model, because its file has the constants of one"));
+        }
+    }
     let work = |input: &Input, page: &mut Page| args.convert(input, page);
     let conversions = args.change.each(&batch, terminal, work, |conversion| conversion.report.take())?;
     let status = conversions.status(|conversion| conversion.totals.is_none());
@@ -203,7 +218,7 @@ impl Args {
         diagnostics.list.extend(plan.warnings(model));
         diagnostics.list.extend(typelift::unknown_operations(model));
         page.said = render::text(diagnostics, Voice::Shell(None), Show::Briefly);
-        for pattern in self.keep.iter().flatten() {
+        for pattern in self.keep.iter().chain(&self.only).flatten() {
             page.said += &input::other_meaning(model, &pattern.to_string());
         }
         let totals = plan.totals();
@@ -218,7 +233,7 @@ impl Args {
             }
         }
         let rounding = plan.rounding().filter(|_| !is_told);
-        let remarks = plan.outputs(model).into_iter().chain(rounding).chain(remarks);
+        let remarks = plan.outputs(model).into_iter().chain(rounding).chain(remarks).chain(plan.options());
         let remarks = remarks.map(|remark| format!("; {remark}"));
         let summary = format!("{}: {totals}{}\n", diagnostics.file, remarks.collect::<String>());
         if target.is_none() && !self.change.reports_on_stdout() {
@@ -228,10 +243,16 @@ impl Args {
         // A plan that no report needs is freed before writing.
         let plan = self.change.report.is_some().then_some(plan);
         if let Some(target) = &target {
+            let export = self.save_weights.as_ref().map(|_| Export::safetensors(model)).transpose();
+            let export = export.map_err(|error| output::not_exported(&error))?;
             let options = self.output.text(input, refresh_ports);
             target.write(model, read_from, options, page)?;
             let written = target.written().map(|written| format!("; {written}")).unwrap_or_default();
             page.said += &format!("{}{written}\n", summary.trim_end());
+            if let (Some(export), Some(file)) = (export, &self.save_weights) {
+                output::write_export(file, &export)?;
+                page.said += &format!("wrote {}\n", file.display());
+            }
         }
         let report = plan.map(|plan| terminal::json(&plan.with_lines(model))).transpose()?;
         Ok(Conversion { totals: Some(totals), report })
@@ -255,6 +276,7 @@ impl Args {
         conversion.output_types = output_type;
         conversion.types = self.types.clone().unwrap_or_default();
         conversion.keep = self.keep.concat();
+        conversion.only = self.only.concat();
         conversion.storage = self.storage.storage();
         conversion.quantize = self.quantize.request()?;
         conversion.max_error = self.storage.max_error;
@@ -311,6 +333,7 @@ fn failure(model: &Model, error: &ConvertError) -> Failure {
         }
         ConvertError::Edit(error) => Failure::new(error.to_string()),
         ConvertError::Keep(error) => Failure::new(format!("--keep {error}")),
+        ConvertError::Only(error) => Failure::new(format!("--only {error}")),
         error => {
             Failure::new(error.to_string()).help("this is a bug in typelift, not in the model; nothing was written")
         }

@@ -97,7 +97,9 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     };
     let mut diff = typelift::diff(first, second);
     diff.changes.retain(|change| !args.ignore.contains(&change.kind));
-    diff.info.retain(|change| !args.ignore.contains(&change.kind));
+    if args.ignore.contains(&ChangeKind::Info) {
+        diff.info.clear();
+    }
     match args.format {
         Format::Json => {
             let files = [&before.diagnostics.file, &after.diagnostics.file];

@@ -13,6 +13,7 @@ const HEADINGS: &[(&str, &[&str])] = &[
             "changed",
             "weights",
             "strip-weights",
+            "save-weights",
             "canonical",
             "max-growth",
             "jobs",
@@ -20,6 +21,7 @@ const HEADINGS: &[(&str, &[&str])] = &[
             "no-open",
             "inputs",
             "write-plan",
+            "npy",
         ],
     ),
     ("Statements", &["statement", "rules", "use", "op", "list-rules", "source", "explain", "table", "compare"]),
@@ -49,7 +51,6 @@ const HEADINGS: &[(&str, &[&str])] = &[
             "compress",
             "quantize",
             "types",
-            "keep",
             "keep-io",
             "mark-keeps",
             "decompress",
@@ -67,7 +68,10 @@ const HEADINGS: &[(&str, &[&str])] = &[
     ("Release", &["target", "for"]),
     ("Fixes", &["fix", "diff"]),
     ("Failure", &["finding", "refused", "differs", "match", "max-runs", "timeout", "anonymize"]),
-    ("Selection", &["around", "depth", "only", "fold-constants", "losses", "path", "shapes", "axis", "info", "all"]),
+    (
+        "Selection",
+        &["around", "depth", "keep", "only", "fold-constants", "losses", "path", "shapes", "axis", "info", "all"],
+    ),
     (
         "Runs",
         &[
@@ -145,6 +149,7 @@ const RARE: &[&str] = &[
     "rtol",
     "samples",
     "save-inputs",
+    "save-weights",
     "seed",
     "set-length",
     "set-type",
@@ -191,7 +196,7 @@ fn arrange(command: Command) -> Command {
     let command = with_few_examples(command);
     command.mut_args(|arg| {
         let Some(long) = arg.get_long().map(str::to_owned) else { return shortened(arg) };
-        let is_rare = has_many && RARE.contains(&long.as_str());
+        let is_rare = has_many && RARE.contains(&long.as_str()) || arg.is_hide_short_help_set();
         let hidden = arg.is_hide_set() || unused.contains(&long.as_str());
         let arg = shortened(arg).hide(hidden).hide_short_help(is_rare);
         match place(&long) {

@@ -12,7 +12,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use typelift::findings::{Diagnostic, Message, Text, grouped};
 use typelift::save::{self, FileId, SaveError, SaveOptions};
 use typelift::xml::{self, WriteOptions};
-use typelift::{Model, WeightsMode};
+use typelift::{Export, ExportError, Model, WeightsMode};
 
 use crate::failure::Failure;
 use crate::gate::Form;
@@ -344,14 +344,28 @@ pub(crate) fn write_reports(
 /// Writes a report, replacing an old one as a whole.
 pub(crate) fn write_report(path: &Path, report: impl AsRef<[u8]>) -> Result<(), Failure> {
     let report = report.as_ref();
+    write_document(path, (report.len() as u64) < SHORT, |file| file.write_all(report))
+}
+
+/// Writes constants as a file of another program, replacing an old one as a whole.
+pub(crate) fn write_export(path: &Path, export: &Export<'_>) -> Result<(), Failure> {
+    write_document(path, false, |file| export.write(file))
+}
+
+fn write_document(
+    path: &Path,
+    is_short: bool,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Failure> {
     if noted::all().contains(&FileId::of(path)) {
         return Err(refused(path, noted::TEXT).help(noted::ANOTHER));
     }
+    let failed = |error| Failure::io("write", path, &error);
     if is_stream(path) {
         // Writing to a pipe takes as long as its reader.
-        return open_stream(path)?.write_all(report).map_err(|error| Failure::io("write", path, &error));
+        return write(&mut open_stream(path)?).map_err(failed);
     }
-    uninterrupted((report.len() as u64) < SHORT, || replace(path, report))
+    uninterrupted(is_short, || save::replace(path, |file| write(file)).map_err(failed))
 }
 
 /// Opens a pipe or device. The reader of a pipe may start a moment later.
@@ -400,16 +414,25 @@ pub(crate) fn is_stream(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|found| !found.is_dir() && (is_device || !found.is_file()))
 }
 
-fn replace(path: &Path, report: &[u8]) -> Result<(), Failure> {
-    let written = save::replace(path, |file| file.write_all(report));
-    written.map_err(|error| Failure::io("write", path, &error))
-}
-
 /// Removes an old report that does not belong to this run.
 pub(crate) fn forget_report(path: &Path) {
     if fs::metadata(path).is_ok_and(|found| found.is_file()) {
         // The path was checked to be writable. If the removal fails nevertheless, the exit status tells the result.
         let _stays = fs::remove_file(path);
+    }
+}
+
+/// Returns the failure for constants that another program cannot get.
+pub(crate) fn not_exported(error: &ExportError) -> Failure {
+    let failure = Failure::new(error.to_string());
+    match error {
+        ExportError::Lacks { in_safetensors: true, .. } => {
+            failure.help("`typelift convert --save-weights FILE.safetensors` writes all constants")
+        }
+        ExportError::Lacks { element_type, .. } if (1..8).contains(&element_type.bits()) => {
+            failure.help("`typelift convert --dequantize` stores the values in a type that it can have")
+        }
+        _ => failure,
     }
 }
 

@@ -68,7 +68,7 @@ fn facts(model: &Model, found: &[Diagnostic], file: &Path) -> String {
     for (title, tensors) in [("inputs", &stats.inputs), ("outputs", &stats.outputs)] {
         list(title, tensors.len(), |at| end(&tensors[at]), &mut row);
     }
-    for (title, entries) in metadata(model, file) {
+    for (title, entries) in metadata(model, &stats, file) {
         list(title, entries.len(), |at| entries[at].clone(), &mut row);
     }
     let weights = &stats.weights;
@@ -105,13 +105,12 @@ fn facts(model: &Model, found: &[Diagnostic], file: &Path) -> String {
 }
 
 /// Returns what the metadata says, and the program that the model fits, in rows under titles.
-fn metadata(model: &Model, file: &Path) -> Vec<(&'static str, Vec<(String, String)>)> {
+fn metadata(model: &Model, stats: &Stats, file: &Path) -> Vec<(&'static str, Vec<(String, String)>)> {
     let variables = model.state();
     let state = |(id, tensor): &(String, TensorType)| (Clean(id).to_string(), tensor.to_string());
     let one = |text: Option<String>| text.into_iter().map(|text| (Clean(&text).to_string(), String::new())).collect();
-    let entries = model.rt_info_entries();
     let under = |group: &str| -> Vec<(String, String)> {
-        let inside = entries.iter().filter(|(path, _)| path.starts_with(group));
+        let inside = stats.metadata.iter().filter(|(path, _)| path.starts_with(group));
         inside.map(|(path, value)| (Clean(&path[group.len()..]).to_string(), Clean(value).to_string())).collect()
     };
     let mut api = Vec::new();
@@ -125,7 +124,7 @@ fn metadata(model: &Model, file: &Path) -> Vec<(&'static str, Vec<(String, Strin
     }
     vec![
         ("state", variables.iter().map(state).collect()),
-        ("made by", one(model.made_by())),
+        ("made by", one(stats.made_by.clone())),
         (
             "fits",
             one(typelift::programs::fitting_part(model, Some(file)).map(|part| format!("openvino.genai, {part}"))),

@@ -6,6 +6,7 @@ use std::fmt::{self, Display, Formatter, Write as _};
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use typelift::convert::Converted;
+use typelift::diff::InfoChange;
 use typelift::findings::LayerRef;
 use typelift::graph::{Layer, Place};
 use typelift::passes::{Action, Change};
@@ -42,6 +43,9 @@ pub(crate) struct Plan {
     /// The kept layers that got a precision mark.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     marked: Vec<LayerRef>,
+    /// The changed metadata of the model.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    metadata: Vec<InfoChange>,
     /// The numbers of ConvertPromoteTypes that were replaced, and that were kept.
     #[serde(skip)]
     promotions: [usize; 2],
@@ -120,7 +124,13 @@ impl Plan {
             quantized: converted.quantized,
             risks: converted.risks,
             marked: converted.marked,
+            metadata: converted.metadata,
         }
+    }
+
+    /// Iterates over the changed options of the runtime, which change how devices compute.
+    pub(crate) fn options(&self) -> impl Iterator<Item = String> {
+        self.metadata.iter().filter(|it| it.path.starts_with("runtime_options/")).map(ToString::to_string)
     }
 
     /// Adds the lines of the file, which only a report has.

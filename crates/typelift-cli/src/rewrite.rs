@@ -250,11 +250,23 @@ impl Args {
             diagnostics.list = model.hard_coded_shapes();
             page.said += &render::text(diagnostics, Voice::Shell(None), Show::Briefly);
         }
+        page.said.extend(script.unused_inputs(model).into_iter().map(|input| unused(&file, input, model)));
         page.said += &losses;
         page.said += &refused_by_openvino(report.errors.unwrap_or_default(), &file);
         let document = Document { file: &file, report: &report };
         let report = self.change.report.as_ref().map(|_| terminal::json(&document)).transpose()?;
         Ok(Rewriting { is_refused: false, report })
+    }
+}
+
+/// Returns a line about an added input that no layer uses.
+fn unused(file: &str, input: &str, model: &Model) -> String {
+    match input {
+        "beam_idx" if model.state().is_empty() => format!(
+            "warning: {file}: the model has no cache that `beam_idx` could reorder; programs that generate text run it, and \
+             get a wrong text. Export the model again with its cache\n"
+        ),
+        _ => format!("note: {file}: no layer uses the added input `{}`\n", Clean(input)),
     }
 }
 

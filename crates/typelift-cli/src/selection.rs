@@ -132,14 +132,24 @@ fn within(id: LayerId, depth: usize, next: impl Fn(LayerId) -> Vec<LayerId>) -> 
 }
 
 fn find(model: &Model, word: &str) -> Result<(Place, LayerId), Failure> {
-    model.find(word).map_err(|error| {
-        let failure = Failure::new(error.to_string());
-        match error {
-            FindError::Unknown(_) => input::with_nearest(failure, model, word),
-            FindError::Ambiguous { .. } => failure.help("ask for one of them"),
-            _ => failure,
-        }
-    })
+    model.find(word).map_err(|error| not_found(model, word, &error))
+}
+
+/// Finds a tensor.
+///
+/// # Errors
+/// As for a layer.
+pub(crate) fn find_tensor(model: &Model, word: &str) -> Result<(Place, Output), Failure> {
+    model.find_tensor(word).map_err(|error| not_found(model, word, &error))
+}
+
+fn not_found(model: &Model, word: &str, error: &FindError) -> Failure {
+    let failure = Failure::new(error.to_string());
+    match error {
+        FindError::Unknown(_) => input::with_nearest(failure, model, word),
+        FindError::Ambiguous { .. } => failure.help("ask for one of them"),
+        _ => failure,
+    }
 }
 
 /// Fails if an operation is neither known nor in the model.

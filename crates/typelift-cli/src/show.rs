@@ -2,25 +2,27 @@
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 use anstyle::{AnsiColor, Style};
 use typelift::blocks::Blocks;
 use typelift::findings::Voice;
 use typelift::notation::{self, Line};
-use typelift::{Graph, Layer, LayerId, Model};
+use typelift::{Export, Graph, Layer, LayerId, Model};
 use unicode_width::UnicodeWidthStr;
 
 use crate::failure::Failure;
+use crate::files::Run;
 use crate::findings;
 use crate::fit::{self, ShortNames};
 use crate::gate::Clean;
 use crate::input::Input;
 use crate::paint::color;
 use crate::render::{self, Show};
-use crate::selection::{Selection, SelectionArgs};
+use crate::selection::{self, Selection, SelectionArgs};
 use crate::status::Status;
 use crate::terminal::{Page, Terminal};
-use crate::{dot, listing};
+use crate::{dot, listing, output};
 
 /// The largest width of a column; longer text shifts the rest of its line. On a narrower terminal the columns share the
 /// width.
@@ -40,10 +42,17 @@ const LEAST_VALUES: usize = 8;
   typelift show model.xml
   typelift show --only Convert --losses model.xml
   typelift show --around logits --depth 3 --fold-constants model.xml
+  typelift show model.xml lm_head.weight --npy lm_head.npy
   typelift show --format dot model.xml | dot -Tsvg > model.svg")]
 pub(crate) struct Args {
     #[command(flatten)]
     input: Input,
+    /// The tensor of --npy: a constant, or a tensor that is computed from constants
+    #[arg(value_name = "NAME", requires = "npy")]
+    name: Option<String>,
+    /// Write the values of the tensor NAME to this file for NumPy, and print nothing
+    #[arg(long, value_name = "FILE.npy", requires = "name", conflicts_with_all = ["format", "info", "losses"])]
+    npy: Option<PathBuf>,
     #[command(flatten)]
     selection: SelectionArgs,
     /// Show what each Convert can lose, such as `# rounds`; the text is still notation
@@ -69,9 +78,21 @@ enum Format {
 
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
     terminal.answers_in_json = args.format == Format::Json;
+    if let Some(file) = &args.npy {
+        let models = std::slice::from_ref(&args.input);
+        Run { models, documents: &[(file, "the array")], ..Run::default() }.check()?;
+        output::check_ending(file, "npy", "arrays of NumPy")?;
+    }
     let loaded = args.input.load()?;
     let diagnostics = &loaded.diagnostics;
     terminal.say(&render::text(diagnostics, Voice::Shell(None), Show::Briefly));
+    if let (Some(model), Some(name), Some(file)) = (&loaded.model, &args.name, &args.npy) {
+        let (place, tensor) = selection::find_tensor(model, name)?;
+        let export = Export::npy(model, &place, tensor).map_err(|error| output::not_exported(&error))?;
+        output::write_export(file, &export)?;
+        terminal.say(&format!("{}wrote {}\n", crate::input::other_meaning(model, name), file.display()));
+        return Ok(Status::Done);
+    }
     let selection = match &loaded.model {
         Some(model) => Some((model, args.selection.find(model)?)),
         None => None,

@@ -202,6 +202,7 @@ const OPTIONS: &[(&str, &str)] = &[
     ("--tol", "--rtol"),
     ("--tolerance", "--rtol"),
     ("--top", "--all"),
+    ("--type", "--types FROM=TO"),
     ("--type", "--only"),
     ("--val", "--verify"),
     ("--validate", "--verify"),

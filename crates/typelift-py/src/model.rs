@@ -277,6 +277,14 @@ impl Model {
         })
     }
 
+    fn remove_rt_info(&self, py: Python<'_>, path: String) -> PyResult<bool> {
+        self.edit(py, move |state| Ok(state.model.remove_rt_info(&path)))
+    }
+
+    fn rt_info_entries(&self) -> Vec<(String, String)> {
+        self.state().model.rt_info_entries()
+    }
+
     fn copy(&self) -> Self {
         Self::of(self.state())
     }

@@ -56,7 +56,7 @@ def insert_everywhere(model: Model) -> None:
 
 def tag_outside(model: Model) -> None:
     for at in range(OUTSIDE):
-        model.set_rt_info("mine/count", str(at))
+        model.info["mine/count"] = str(at)
 
 
 def main() -> None:

@@ -122,8 +122,18 @@ def test_a_pass_of_ones_own() -> None:
 
 def test_metadata_of_the_model() -> None:
     edited = model()
-    edited.set_rt_info("runtime_options/KV_CACHE_PRECISION", "f16")
-    assert again(edited).rt_info("runtime_options/KV_CACHE_PRECISION") == "f16"
+    edited.info["runtime_options/KV_CACHE_PRECISION"] = "f16"
+    edited.info.update({"model_info/labels": "cat dog", '"a/b"/c': "1"})
+    read = again(edited).info
+    assert dict(read) == {"runtime_options/KV_CACHE_PRECISION": "f16", "model_info/labels": "cat dog", '"a/b"/c': "1"}
+    assert edited.rt_info("model_info/labels") == "cat dog" and edited.rt_info("model_info") is None
+    assert read.pop("model_info/labels") == "cat dog" and "model_info/labels" not in read and len(read) == 2
+    with pytest.raises(KeyError):
+        del read["model_info"]
+    with pytest.raises(ValueError, match="is a value"):
+        read["runtime_options/KV_CACHE_PRECISION/type"] = "f16"
+    edited.info.clear()
+    assert "KV_CACHE_PRECISION" not in edited.to_bytes()[0].decode()
 
 
 def test_an_exception_undoes_the_batch() -> None:

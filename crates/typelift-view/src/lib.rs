@@ -107,6 +107,12 @@ struct Document<'a> {
     steps: Vec<steps::Step<'a>>,
     /// The values of constants.
     constants: Vec<constants::Values<'a>>,
+    /// The programs that made the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    made_by: Option<String>,
+    /// The metadata of the model, or its changes: the path, the former value of a compared model, and the value.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    metadata: Vec<(String, Option<String>, Option<String>)>,
     findings: Vec<Finding>,
     /// The number of findings that are not on the page.
     more_findings: usize,
@@ -287,6 +293,8 @@ impl<'a> Page<'a> {
             map_before: map_before.map(rows).unwrap_or_default(),
             steps: if is_whole { steps::steps(model, &graphs) } else { Vec::new() },
             constants: if is_whole { constants::constants(model, &graphs) } else { Vec::new() },
+            made_by: model.made_by(),
+            metadata: self.metadata(),
             findings: found.iter().take(MOST).map(|diagnostic| finding(diagnostic, self.voice)).collect(),
             more_findings: found.len().saturating_sub(MOST),
             story: changes.story,
@@ -294,6 +302,20 @@ impl<'a> Page<'a> {
             groups: changes.groups,
             more_changes: changes.more,
         }
+    }
+
+    fn metadata(&self) -> Vec<(String, Option<String>, Option<String>)> {
+        let short = |value: String| brief(&value).into_owned();
+        let Some(Before { diff, .. }) = self.before else {
+            return self
+                .model
+                .rt_info_entries()
+                .into_iter()
+                .map(|(path, value)| (path, None, Some(short(value))))
+                .collect();
+        };
+        let changes = diff.info.iter().chain(&diff.versions).cloned();
+        changes.map(|it| (it.path, it.before.map(short), it.after.map(short))).collect()
     }
 
     fn graphs<'d>(&'d self, parts: &'d Parts, graphs: &graphs::Graphs<'d>, extent: Extent) -> Vec<graphs::Drawn<'d>> {

@@ -156,6 +156,7 @@ pub use model::weights::Weights;
 pub use model::{graph, shape, weights};
 pub use ops::values::conversion;
 pub use ops::values::conversion::convert_values;
+pub use ops::values::export::{Export, ExportError};
 /// The graph library whose algorithms run on [`Graph::petgraph`].
 pub use petgraph;
 pub use promotion::passes;

@@ -119,6 +119,7 @@ fn text(file: &str, stats: &Stats, map: &[Row]) -> String {
     headline(file, stats)
         + "\n"
         + &ends(stats)
+        + &metadata(stats)
         + &weights(stats)
         + &decompressed(stats)
         + &schemes(stats)
@@ -229,6 +230,23 @@ fn ends(stats: &Stats) -> String {
     };
     part("inputs", &stats.inputs);
     part("outputs", &stats.outputs);
+    "\n".to_owned() + &columns.print()
+}
+
+/// The most characters of a value in the list of metadata.
+const MOST_OF_VALUE: usize = 60;
+
+fn metadata(stats: &Stats) -> String {
+    if stats.metadata.is_empty() {
+        return String::new();
+    }
+    let mut columns = Columns::new([Side::Left, Side::Left]);
+    columns.push(HEAD, ["metadata", stats.made_by.as_deref().unwrap_or_default()].map(|it| Clean(it).to_string()));
+    for (path, value) in &stats.metadata {
+        let rest = if value.chars().count() > MOST_OF_VALUE { "…" } else { "" };
+        let value: String = value.chars().take(MOST_OF_VALUE).collect();
+        columns.push(PLAIN, [Clean(path).to_string(), Clean(&(value + rest)).to_string()]);
+    }
     "\n".to_owned() + &columns.print()
 }
 

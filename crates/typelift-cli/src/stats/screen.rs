@@ -26,6 +26,9 @@ pub(super) fn text(file: &str, stats: &Stats, map: &[Row], names: &ShortNames) -
     text += "\n";
     text += &ends("inputs", &stats.inputs);
     text += &ends("outputs", &stats.outputs);
+    if let Some(made_by) = &stats.made_by {
+        text += &format!("{}\n", fit::hanging(&format!("made by  {}", Clean(made_by)), 9));
+    }
     text += &weights(stats);
     text += &schemes(stats);
     text += &most(map);

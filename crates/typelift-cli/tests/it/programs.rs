@@ -190,3 +190,268 @@ fn an_adapter_is_added_to_float_weights_and_put_beside_codes() {
     let half = adapted(folder, "f32", "lora e.safetensors");
     assert!(half.status == 1 && half.stderr.contains("without"), "{}", half.stderr);
 }
+
+/// Removes the indentation of a listing.
+fn flat(listing: &str) -> String {
+    listing.lines().map(str::trim).collect::<Vec<_>>().join("\n")
+}
+
+/// Saves a model of a listing as `model.xml`.
+fn saved(folder: &Path, listing: &str) {
+    let mut model = Model::from_text(&flat(listing)).unwrap();
+    drop(typelift::infer(&mut model));
+    model.save(folder.join("model.xml")).unwrap();
+}
+
+fn rewritten(folder: &Path, statements: &[&str]) -> Run {
+    let statements = statements.iter().flat_map(|statement| ["-e", statement]);
+    let arguments: Vec<_> = ["rewrite", "model.xml"].into_iter().chain(statements).chain(["-o", "out.xml"]).collect();
+    run(folder, &arguments)
+}
+
+#[test]
+fn names_in_files_of_arrays_repeat_what_a_pattern_matched() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    safetensors(
+        &folder.join("a.safetensors"),
+        &[("base.0.q.lora", &[2], &[10.0, 20.0]), ("base.1.q.lora", &[2], &[30.0, 40.0])],
+    );
+    saved(
+        folder,
+        "x = Parameter : f32[2]\nlayers.0.w = Const([1, 2]) : f32[2]\nlayers.1.w = Const([3, 4]) : f32[2]
+        y = Add(x, layers.0.w)\nz = Multiply(y, layers.1.w)\nr = Result(z)",
+    );
+    let done = rewritten(folder, &["set \"layers.*.w\" = _ + safetensors(\"a.safetensors\", \"base.*.q.lora\")"]);
+    assert_eq!(done.status, 0, "{}", done.stderr);
+    let shown = run(folder, &["show", "out.xml"]).stdout;
+    assert!(shown.contains("Const([11, 22])") && shown.contains("Const([33, 44])"), "{shown}");
+    // What is written out is read back: each layer gets the file with its number.
+    for (layer, file) in [("layers.1.w", "w.0.npy"), ("layers.0.w", "w.1.npy")] {
+        let written = run(folder, &["show", "model.xml", layer, "--npy", file]);
+        assert_eq!((written.status, &*written.stdout), (0, ""), "{}", written.stderr);
+    }
+    let done = rewritten(folder, &["set \"layers.*.w\" = npy(\"w.*.npy\")"]);
+    assert_eq!(done.status, 0, "{}", done.stderr);
+    let shown = run(folder, &["show", "out.xml"]).stdout;
+    assert!(shown.contains("layers.0.w = Const([3, 4])") && shown.contains("layers.1.w = Const([1, 2])"), "{shown}");
+}
+
+#[test]
+fn weights_are_written_for_other_programs_in_the_types_that_these_have() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    saved(
+        folder,
+        "x = Parameter : f32[1,2]\na.weight = Const([[1, 2], [3, 4]]) : f32[2,2]\nb.weight = Const([[0.5, 1], [1.5, 2]]) : bf16[2,2]
+        b = Convert(b.weight) {destination_type=f32}\ny = MatMul(x, a.weight)\nz = MatMul(y, b)\nr = Result(z)",
+    );
+    let done = run(folder, &["convert", "model.xml", "--save-weights", "w.safetensors", "-o", "out.xml"]);
+    assert!(done.status == 0 && done.stderr.contains("wrote w.safetensors"), "{}", done.stderr);
+    let file = fs::read(folder.join("w.safetensors")).unwrap();
+    let length = u64::from_le_bytes(file[..8].try_into().unwrap()) as usize;
+    assert_eq!(length % 8, 0);
+    let header: Value = serde_json::from_slice(&file[8..8 + length]).unwrap();
+    let expected = serde_json::json!({
+        "a.weight": {"dtype": "F32", "shape": [2, 2], "data_offsets": [0, 16]},
+        "b.weight": {"dtype": "BF16", "shape": [2, 2], "data_offsets": [16, 24]},
+    });
+    assert_eq!(header, expected);
+    let floats: Vec<u8> = [1_f32, 2.0, 3.0, 4.0].iter().flat_map(|value| value.to_le_bytes()).collect();
+    assert_eq!(file[8 + length..][..16], floats);
+    let set = "set b.weight = safetensors(\"w.safetensors\", \"b.weight\") * 2";
+    assert_eq!(rewritten(folder, &[set]).status, 0);
+    assert!(run(folder, &["show", "out.xml"]).stdout.contains("Const([[1, 2], [3, 4]]) : bf16[2,2]"));
+
+    let refused = run(folder, &["show", "model.xml", "b.weight", "--npy", "b.npy"]);
+    assert!(refused.status == 2 && refused.stderr.contains("a .safetensors file can"), "{}", refused.stderr);
+    let converted = run(folder, &["show", "model.xml", "b", "--npy", "b.npy"]);
+    assert_eq!(converted.status, 0, "{}", converted.stderr);
+    let file = fs::read(folder.join("b.npy")).unwrap();
+    assert!(file[..128].ends_with(b"\n") && file.len() == 128 + 16);
+    assert!(String::from_utf8_lossy(&file).contains("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2,), }"));
+    let unknown = run(folder, &["show", "model.xml", "y", "--npy", "y.npy"]);
+    assert!(unknown.status == 2 && unknown.stderr.contains("not a constant"), "{}", unknown.stderr);
+
+    let convert = ["convert", "model.xml", "--quantize", "int4_sym", "--all-layers", "--group-size", "2"];
+    let arguments = [&convert[..], &["--save-weights", "q.safetensors", "-o", "q.xml"]].concat();
+    let refused = run(folder, &arguments);
+    assert!(refused.status == 2 && refused.stderr.contains("only the .bin of a model can"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("--dequantize") && !folder.join("q.xml").exists(), "{}", refused.stderr);
+}
+
+#[test]
+fn an_input_for_beams_without_a_cache_is_said_to_be_useless() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    saved(folder, "x = Parameter : f32[?,2]\ny = Abs(x)\nr = Result(y)");
+    let done = rewritten(folder, &["add input beam_idx : i32[?]"]);
+    assert!(done.status == 0 && done.stderr.contains("no cache that `beam_idx` could reorder"), "{}", done.stderr);
+    let done = rewritten(folder, &["add input attention_mask : i64[?,?]"]);
+    assert!(done.stderr.contains("note: model.xml: no layer uses the added input `attention_mask`"), "{}", done.stderr);
+    let done = rewritten(
+        folder,
+        &["add input beam_idx : i32[?]", "let b = beam_idx", "once Abs(x) => Gather-8(Abs(x), b, 0)"],
+    );
+    assert!(done.status == 0 && !done.stderr.contains("beam_idx"), "{}", done.stderr);
+}
+
+const ATTENTION: &str = "
+    beam_idx = Parameter : i64[?] \"beam_idx\"
+    q = Parameter : f32[?,2,?,8] \"q\"
+    zero = Const(0) : f32[]
+    batch = ShapeOf(beam_idx)
+    rest = Const([2, 0, 8]) : i64[3]
+    shape = Concat(batch, rest) {axis=0}
+    none = Broadcast-3(zero, shape)
+    past = ReadValue-6(none) {variable_id=past.0present.0, variable_type=f32, variable_shape=\"?,2,?,8\"}
+    axis = Const(0) : i64[]
+    reordered = Gather-8(past, beam_idx, axis)
+    all = Concat(reordered, q) {axis=2}
+    written = Assign-6(all) {variable_id=past.0present.0}
+    y = ScaledDotProductAttention-13(q, all, all) {causal=false}
+    r = Result(y)";
+
+#[test]
+fn caches_of_attention_keep_the_form_that_plugins_find() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    saved(folder, ATTENTION);
+    let refused = rewritten(folder, &["state * : f16"]);
+    assert!(refused.status == 1 && refused.stderr.contains("runtime_options/KV_CACHE_PRECISION"), "{}", refused.stderr);
+    let renamed = rewritten(folder, &["rename past.0present.0 cache.0"]);
+    assert_eq!(renamed.status, 0, "{}", renamed.stderr);
+    let shown = run(folder, &["show", "out.xml"]).stdout;
+    assert_eq!(shown.matches("variable_id=cache.0").count(), 2, "{shown}");
+    // An index that every consumer accepts in the new type needs no Convert.
+    let done = run(folder, &["convert", "model.xml", "--input-type", "beam_idx=i32", "-o", "out.xml"]);
+    assert_eq!(done.status, 0, "{}", done.stderr);
+    let shown = run(folder, &["show", "out.xml"]).stdout;
+    assert!(shown.contains("beam_idx = Parameter : i32[?]") && !shown.contains("Convert"), "{shown}");
+}
+
+/// The CPU runs a constant length of 0 only in the cache of an attention; programs read the axis of such a cache from it.
+#[test]
+fn the_first_value_of_a_cache_is_open_unless_it_goes_into_attention() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let cache = "x = Parameter : f32[?,2,?,8] \"x\"\npast = Parameter : f32[?,2,?,8] \"past\"\nall = Concat(past, x) {axis=2}\nUSE
+        present = Result(all)\nout = Result(y)";
+    let stateful = ["add input beam_idx : i32[?]", "stateful past -> present reorder beam_idx"];
+    for (use_, is_constant) in [
+        ("y = ReduceSum(all, axis) {keep_dims=true}\naxis = Const(2) : i64[]", false),
+        ("y = ScaledDotProductAttention-13(x, all, all) {causal=false}", true),
+    ] {
+        saved(folder, &cache.replace("USE", use_));
+        let done = rewritten(folder, &stateful);
+        assert_eq!(done.status, 0, "{}", done.stderr);
+        let shown = run(folder, &["show", "out.xml"]).stdout;
+        assert_eq!(shown.contains("Const([2, 0, 8])"), is_constant, "{shown}");
+        assert_eq!(shown.contains("Subtract("), !is_constant, "{shown}");
+    }
+}
+
+#[test]
+fn metadata_is_in_the_overview_in_stats_and_on_the_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let mut model = Model::from_text("x = Parameter : f32[2]\ny = Abs(x)\nr = Result(y)").unwrap();
+    for (path, value) in [
+        ("optimum/optimum_intel_version", "2.2.0"),
+        ("optimum/transformers_version", "5.5.4"),
+        ("nncf/version", "3.4.0"),
+        ("nncf/weight_compression/mode", "int4_sym"),
+        ("nncf/weight_compression/group_size", "16"),
+        ("runtime_options/KV_CACHE_PRECISION", "f16"),
+    ] {
+        model.set_rt_info(path, value).unwrap();
+    }
+    model.save(folder.join("a.xml")).unwrap();
+    model.remove_rt_info("runtime_options");
+    model.save(folder.join("b.xml")).unwrap();
+    let made_by = "optimum-intel 2.2.0 (transformers 5.5.4), nncf 3.4.0 int4_sym, groups of 16";
+    let overview = run(folder, &["a.xml"]).stdout;
+    assert!(overview.contains(made_by) && overview.contains("KV_CACHE_PRECISION"), "{overview}");
+    let stats = run(folder, &["stats", "a.xml"]).stdout;
+    assert!(stats.contains(&format!("made by  {made_by}")), "{stats}");
+    let all = run(folder, &["stats", "--all", "a.xml"]).stdout;
+    assert!(all.contains("runtime_options/KV_CACHE_PRECISION  f16"), "{all}");
+    let document: Value = serde_json::from_str(&run(folder, &["stats", "a.xml", "--format", "json"]).stdout).unwrap();
+    assert_eq!((&document["made_by"], &document["metadata"]["nncf/version"]), (&made_by.into(), &"3.4.0".into()));
+    for arguments in [&["view", "a.xml", "-o", "a.html"][..], &["view", "a.xml", "b.xml", "-o", "a.html"]] {
+        assert_eq!(run(folder, arguments).status, 0);
+        let page = fs::read_to_string(folder.join("a.html")).unwrap();
+        let data = page.split("application/json\">").nth(1).unwrap().split("</script>").next().unwrap();
+        assert!(data.contains("\"metadata\":[[") && data.contains("runtime_options/KV_CACHE_PRECISION"), "{data}");
+    }
+}
+
+/// Repairs that people know, as rows: the program, the broken model, the subject of the finding, and the command.
+#[test]
+fn known_repairs_repair() {
+    let fitting = encoder("input_ids", "attention_mask", "last_hidden_state");
+    let image = "data = Parameter : f32[1,3,8,8] \"data\"\nm = ReduceMean(data, axes) {keep_dims=false} : f32[1,3] \"logits\"\naxes = Const([2,3]) : i64[2]\nr = Result(m)";
+    let half = fitting
+        .replace("f = Convert(all) {destination_type=f32}", "f = Convert(all) {destination_type=f16}")
+        .replace(": f32[?,?,1]", ": f16[?,?,1]");
+    let without_mask = "input_ids = Parameter : i64[?,?] \"input_ids\"\nf = Convert(input_ids) {destination_type=f32}
+        h = Unsqueeze(f, axis) : f32[?,?,1] \"last_hidden_state\"\naxis = Const(2) : i64[]\nr = Result(h)";
+    let pooled = "input_ids = Parameter : i64[?,?] \"input_ids\"\nattention_mask = Parameter : i64[?,?] \"attention_mask\"\nall = Add(input_ids, attention_mask)
+        f = Convert(all) {destination_type=f32} : f32[?,?] \"last_hidden_state\"\nr = Result(f)";
+    let rows: [(&str, &str, &str, &[&str]); 9] = [
+        ("genai:embedding", &half, "last_hidden_state", &["convert", "--output-type", "last_hidden_state=f32"]),
+        ("genai:embedding", without_mask, "attention_mask", &["rewrite", "-e", "add input attention_mask : i64[?,?]"]),
+        (
+            "genai:embedding",
+            pooled,
+            "last_hidden_state",
+            &["rewrite", "-e", "after last_hidden_state : Unsqueeze(_, [1])"],
+        ),
+        ("genai:embedding", &format!("{fitting}\nmore = Result(f)"), "more", &["rewrite", "-e", "remove output more"]),
+        (
+            "genai:embedding",
+            &fitting.replace("input_ids", "tokens"),
+            "input_ids",
+            &["rewrite", "-e", "rename tokens input_ids"],
+        ),
+        (
+            "optimum",
+            &fitting.replace("last_hidden_state", "hidden"),
+            "last_hidden_state",
+            &["rewrite", "-e", "rename hidden last_hidden_state"],
+        ),
+        (
+            "model-api",
+            image,
+            "model_info/model_type",
+            &["rewrite", "-e", "info : model_info/model_type = \"Classification\""],
+        ),
+        (
+            "genai:embedding",
+            &fitting.replace("i64[?,?] \"attention_mask\"", "i32[?,?] \"attention_mask\"").replace(
+                "all = Add(input_ids, attention_mask)",
+                "m = Convert(attention_mask) {destination_type=i64}\nall = Add(input_ids, m)",
+            ),
+            "attention_mask",
+            &["convert", "--input-type", "attention_mask=i64"],
+        ),
+        (
+            "genai:embedding",
+            &format!("{fitting}\nextra = Parameter : f32[?] \"extra\""),
+            "extra",
+            &["rewrite", "-e", "remove input extra"],
+        ),
+    ];
+    for (purpose, listing, subject, command) in rows {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        let is_it = |found: &[Value]| found.iter().any(|it| it["subject"]["name"] == subject);
+        let found = findings(folder, &flat(listing), "openvino_model.xml", purpose);
+        assert!(is_it(&found), "{purpose}: nothing about {subject}: {found:?}\n{listing}");
+        let arguments = [command, &["openvino_model.xml", "-o", "fixed.xml"]].concat();
+        let done = run(folder, &arguments);
+        assert_eq!(done.status, 0, "{command:?}: {}", done.stderr);
+        let left = checked(folder, "fixed.xml", purpose);
+        assert!(!is_it(&left), "{command:?}: {left:?}");
+    }
+}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Literal, NoReturn, Optional, Protocol, Union
 
@@ -52,6 +52,35 @@ Statements = Union[str, "os.PathLike[str]", Rule]
 ShapeLike = Union[str, Iterable[Union[int, str, None, tuple[int, Optional[int]]]]]
 """A shape as text, ``"[1,3,?,1..224]"``, or its dimensions. ``None`` and ``-1`` are unknown lengths, ``(1, 8)`` is a
 range."""
+
+
+class _Info(MutableMapping[str, str]):
+    """The metadata of a model by the keys that lead to a value."""
+
+    def __init__(self, native: _typelift.Model) -> None:
+        self._native = native
+
+    def __getitem__(self, path: str) -> str:
+        value = self._native.rt_info(path)
+        if value is None:
+            raise KeyError(path)
+        return value
+
+    def __setitem__(self, path: str, value: str) -> None:
+        self._native.set_rt_info(path, value)
+
+    def __delitem__(self, path: str) -> None:
+        if not self._native.remove_rt_info(path):
+            raise KeyError(path)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([path for path, _ in self._native.rt_info_entries()])
+
+    def __len__(self) -> int:
+        return len(self._native.rt_info_entries())
+
+    def __repr__(self) -> str:
+        return f"model.info: {dict(self)}"
 
 
 def _quantization(quantize: Union[str, Mapping[str, Any], "os.PathLike[str]"]) -> Union[str, Mapping[str, Any]]:
@@ -510,21 +539,29 @@ class Model:
         """
         self._native.join(other._native, list((joints or {}).items()), prefix)
 
-    def rt_info(self, path: str) -> Optional[str]:
-        """Returns a value of the model's metadata by the keys that lead to it:
-        ``"runtime_options/KV_CACHE_PRECISION"``."""
-        return self._native.rt_info(path)
-
-    def set_rt_info(self, path: str, value: str) -> None:
-        """Sets a value of the model's metadata. Missing groups are created.
+    @property
+    def info(self) -> MutableMapping[str, str]:
+        """The metadata by the keys that lead to a value. Assign to set a value, ``del`` to remove a value or a group. A key
+        with a slash is in quotes.
 
         >>> import typelift
         >>> model = typelift.from_text("x = Parameter : f32[2]\\nr = Result(x)")
-        >>> model.set_rt_info("runtime_options/KV_CACHE_PRECISION", "f16")
-        >>> model.rt_info("runtime_options/KV_CACHE_PRECISION")
-        'f16'
+        >>> model.info["runtime_options/KV_CACHE_PRECISION"] = "f16"
+        >>> dict(model.info)
+        {'runtime_options/KV_CACHE_PRECISION': 'f16'}
+        >>> del model.info["runtime_options"]
+        >>> len(model.info)
+        0
         """
-        self._native.set_rt_info(path, value)
+        return _Info(self._native)
+
+    def rt_info(self, path: str) -> Optional[str]:
+        """Returns ``model.info.get(path)``."""
+        return self.info.get(path)
+
+    def set_rt_info(self, path: str, value: str) -> None:
+        """Does ``model.info[path] = value``."""
+        self.info[path] = value
 
     def check(self, *, target: Optional[str] = None, progress: Progress = False) -> Diagnostics:
         """Returns every error, warning and note about the model, as ``typelift check`` reports them.
@@ -561,6 +598,7 @@ class Model:
         like: str = "2026.4",
         max_error: Optional[float] = None,
         keep: Iterable[str] = (),
+        only: Iterable[str] = (),
         keep_io: bool = False,
         mark_keeps: bool = False,
         keep_noop_converts: bool = False,
@@ -609,6 +647,8 @@ class Model:
                 of the model.
             keep: The layers that ``types`` and ``compress`` skip: names with ``*`` and ``?``, ``"type:Softmax"``,
                 ``"auto"``, ``"risk:f16"``.
+            only: The only layers that ``types``, ``compress``, ``quantize`` and ``dequantize`` change, with the constants
+                that no other layer uses. Layers of ``keep`` are left out.
             keep_io: Keep the types of inputs and outputs.
             mark_keeps: Also add precision marks to the kept layers, so that OpenVINO keeps their precision at run time.
             keep_noop_converts: Keep Converts without effect, as OpenVINO's own pass does.

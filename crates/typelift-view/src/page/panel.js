@@ -167,6 +167,7 @@ function mapPairs() {
     make("div", { class: "pair" }, make("b", {}, last(data.before)), make("b", {}, last(data.file))),
     make("ul", {}, ...changed.map(item)),
     make("details", changed.length ? {} : { open: "" }, make("summary", {}, `${plural(equal.length, "part")} stored and computed alike`), make("ul", {}, ...equal.map(item))),
+    ...metadata(),
   ];
 }
 // One block of a run of equal ones.
@@ -179,16 +180,21 @@ function mapList() {
   const all = [...stored].map(([element_type, bytes]) => ({ element_type, bytes })).sort((a, b) => b.bytes - a.bytes);
   const sum = all.reduce((sum, weight) => sum + weight.bytes, 0);
   const head = all.length ? [make("div", {}, `${size(sum)} of weights: ${all.map((weight) => `${weight.element_type} ${size(weight.bytes)}`).join(", ")}`), precisions(all)] : [make("p", { class: "faint" }, "No weights.")];
-  return [...(data.outline ? [make("p", {}, data.outline)] : []), ...modelEnds("Inputs", "Parameter"), ...modelEnds("Outputs", "Result"), make("h3", {}, "Weights"), ...head, ...(common ? [make("div", { class: "faint" }, `names without ${common}`)] : []), make("ul", {}, ...data.map.map(mapRow))];
+  return [...(data.outline ? [make("p", {}, data.outline)] : []), ...modelEnds("Inputs", "Parameter"), ...modelEnds("Outputs", "Result"), make("h3", {}, "Weights"), ...head, ...(common ? [make("div", { class: "faint" }, `names without ${common}`)] : []), make("ul", {}, ...data.map.map(mapRow)), ...metadata()];
 }
 
 // The inputs or outputs of the model, by name with types.
 const SHOWN_ENDS = 6;
+const shortened = (items) => [make("ul", {}, ...items.slice(0, SHOWN_ENDS)), ...(items.length > SHOWN_ENDS ? [make("details", {}, make("summary", {}, `${grouped(items.length - SHOWN_ENDS)} more`), make("ul", {}, ...items.slice(SHOWN_ENDS)))] : [])];
 function modelEnds(title, op) {
   const ends = [...data.graphs[0].nodes.filter((node) => node.op === op && node.only !== SIDES.before), ...data.names.filter((name) => name.op === op && !name.path.includes("/body/"))];
   const item = (node) => make("li", { class: "end" }, reach(node.path, node.path, node.end ?? node.name ?? node.path), " ", make("code", {}, node.types ?? types(node)));
-  const rest = ends.slice(SHOWN_ENDS);
-  return ends.length ? section(`${title} (${grouped(ends.length)})`, make("ul", {}, ...ends.slice(0, SHOWN_ENDS).map(item)), ...(rest.length ? [make("details", {}, make("summary", {}, `${grouped(rest.length)} more`), make("ul", {}, ...rest.map(item)))] : [])) : [];
+  return ends.length ? section(`${title} (${grouped(ends.length)})`, ...shortened(ends.map(item))) : [];
+}
+// What the metadata says, or how it changed.
+function metadata() {
+  const items = (data.metadata ?? []).map(([path, was, value]) => make("li", { class: "end" }, make("code", {}, path), " ", data.before ? `${was ?? "none"} → ${value ?? "none"}` : value));
+  return section("Metadata", ...(data.made_by ? [make("div", {}, `made by ${data.made_by}`)] : []), ...(items.length ? shortened(items) : []));
 }
 
 let sorted = "loses";

@@ -103,8 +103,8 @@ fn joined(model: &Model, mut found: Vec<Diagnostic>, has_notes: bool) -> Vec<Dia
         lints.retain(|lint| !is_of_values(lint.code));
     }
     if found.iter().any(Diagnostic::is_error) {
-        // A model with errors is supported by no release, and its types may be wrong.
-        lints.retain(|lint| lint.code != Code::RequiredRelease);
+        // A model with errors is supported by no release and loaded by no program, and its types may be wrong.
+        lints.retain(|lint| ![Code::RequiredRelease, Code::NamelessInput].contains(&lint.code));
     }
     // A missing or wrong edge makes layers seem unreachable.
     let disconnects = |found: &Diagnostic| match found.code {
@@ -205,6 +205,7 @@ impl<'a> Check<'a> {
         self.find_unassigned_variables(model);
         self.find_bare_ampersands(model);
         self.find_runtime_options(model);
+        lints::nameless_input::find(&mut self, model);
         if self.has_notes {
             self.report_required_release(model);
             self.find_legacy_types(model);

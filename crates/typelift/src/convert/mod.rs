@@ -17,6 +17,7 @@ use crate::base::hash::HashSet;
 use crate::check::{self, Device};
 use crate::convert::retarget::Retargeted;
 use crate::edit::inputs_outputs::{End, InterfaceError, LayoutChange, Reshaped, trace_changes};
+use crate::edit::metadata::InfoChange;
 use crate::edit::precision_marks::Spelling;
 use crate::findings::{Code, Diagnostic, Fix, FixAction, LayerRef, Text, message};
 use crate::model::graph::{EditError, Graph, IrVersion, Layer, LayerId, Model};
@@ -79,6 +80,9 @@ pub struct Conversion {
     /// The layers that keep their types.
     #[serde(deserialize_with = "crate::base::options::list")]
     pub keep: Vec<KeepPattern>,
+    /// The only layers that change, without those that keep their types; all layers if it is empty.
+    #[serde(deserialize_with = "crate::base::options::list")]
+    pub only: Vec<KeepPattern>,
     /// True if the kept layers also get [precision marks](precision::mark), so that OpenVINO keeps their types at run
     /// time.
     pub mark_keeps: bool,
@@ -151,6 +155,8 @@ pub struct Converted {
     pub risks: Vec<Risk>,
     /// The kept layers that got a precision mark.
     pub marked: Vec<LayerRef>,
+    /// The values in the metadata of the model that were added, removed or replaced.
+    pub metadata: Vec<InfoChange>,
 }
 
 /// Reason why a model was not converted.
@@ -165,7 +171,10 @@ pub enum ConvertError {
     Interface(#[from] InterfaceError),
     /// A pattern of layers to keep matches none.
     #[error(transparent)]
-    Keep(#[from] KeepError),
+    Keep(KeepError),
+    /// A pattern of the only layers to change matches none.
+    #[error(transparent)]
+    Only(KeepError),
     /// The model has errors with its new types.
     #[error("with these types, {}", .0.iter().map(|error| error.message.to_string()).collect::<Vec<_>>().join("; "))]
     IllTyped(Vec<Diagnostic>),
@@ -188,12 +197,13 @@ impl Conversion {
     /// # Errors
     /// [`ConvertError`]: the model may be partly changed then, and must not be used.
     pub fn run(&self, model: &mut Model, mut found: Vec<Diagnostic>) -> Result<Converted, ConvertError> {
-        let (interface, version) = (model.interface_types(), model.version());
+        let (interface, version, metadata) = (model.interface_types(), model.version(), model.rt_info_entries());
         let promotions_before = promotions(model.graph());
         let mut changes = self.infer(model, &mut found)?;
         let refresh_ports = self.changes_interface() || !self.types.is_empty() || !changes.is_empty();
         let is_aligned = !changes.is_empty();
-        let kept = Kept::find(model, &self.keep)?;
+        let mut kept = Kept::find(model, &self.keep).map_err(ConvertError::Keep)?;
+        kept.restrict(model, &self.only).map_err(ConvertError::Only)?;
         if self.lowers_promotions() {
             changes.extend(self.lower(model, promotions_before)?);
             if is_aligned && promotions(model.graph()) < promotions_before {
@@ -261,6 +271,7 @@ impl Conversion {
             quantized,
             risks,
             marked,
+            metadata: InfoChange::between(metadata, model.rt_info_entries()).collect(),
         })
     }
 
@@ -417,6 +428,9 @@ impl Conversion {
         }
         let applied = plan.apply(model).map_err(PassError::from);
         applied.map_err(|error| ConvertError::Pass { pass: "store-constants", error })?;
+        if matches!(self.storage, Some(Storage::Dequantize(_))) {
+            precision::quantize::forget(model)?;
+        }
         Ok(plan)
     }
 

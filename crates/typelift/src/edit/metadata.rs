@@ -1,12 +1,53 @@
 //! Metadata of models and layers, OpenVINO's `rt_info`: options for the runtime, the origin of the model, and values of
 //! users.
 
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Serialize;
+
 use crate::edit::Edit;
 use crate::model::graph::{EditError, IrVersion, Layer, LayerId, Model, Output};
 use crate::ops::{self, LayerKind};
 use crate::text::xml::{
     leaves, metadata_attribute, names_of, value_at, value_of, with_entry, with_missing, with_value, without_entry,
+    without_value,
 };
+
+/// Change of a value in the metadata of a model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct InfoChange {
+    /// The keys, `model_info/labels`, or the input or output with the layout, `images: layout`.
+    pub path: String,
+    /// The former value; `None` if there was none.
+    pub before: Option<String>,
+    /// The new value; `None` if there is none.
+    pub after: Option<String>,
+}
+
+impl InfoChange {
+    /// Compares values with their paths.
+    pub(crate) fn between(
+        before: impl IntoIterator<Item = (String, String)>,
+        after: impl IntoIterator<Item = (String, String)>,
+    ) -> impl Iterator<Item = Self> {
+        let mut values = BTreeMap::<_, [Option<String>; 2]>::new();
+        before.into_iter().for_each(|(path, value)| values.entry(path).or_default()[0] = Some(value));
+        after.into_iter().for_each(|(path, value)| values.entry(path).or_default()[1] = Some(value));
+        let different = values.into_iter().filter(|(_, [before, after])| before != after);
+        different.map(|(path, [before, after])| Self { path, before, after })
+    }
+}
+
+impl fmt::Display for InfoChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self { path, before: Some(before), after: None } => write!(f, "the metadata {path}={before} is removed"),
+            Self { path, after, .. } => write!(f, "the metadata {path} is {}", after.as_deref().unwrap_or_default()),
+        }
+    }
+}
 
 impl Model {
     /// Returns the metadata value of the model under these keys: `runtime_options/KV_CACHE_PRECISION`. A key that
@@ -45,6 +86,24 @@ impl Model {
         let new = new.map_err(|reason| EditError::Other(format!("rt_info {path}: {reason}")))?;
         self.graph.rt_info = Some(new.into());
         Ok(())
+    }
+
+    /// Removes a metadata value of the model, or a group with all its values. Groups without values are removed. False if
+    /// nothing has this path.
+    ///
+    /// # Examples
+    /// ```
+    /// # let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// model.set_rt_info("runtime_options/KV_CACHE_PRECISION", "f16")?;
+    /// assert!(model.remove_rt_info("runtime_options/KV_CACHE_PRECISION"));
+    /// assert!(!model.remove_rt_info("runtime_options"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn remove_rt_info(&mut self, path: &str) -> bool {
+        let new = self.graph.rt_info.as_deref().and_then(|old| without_value(old, &keys(path)));
+        let is_there = new.is_some();
+        self.graph.rt_info = new.map(Into::into).or(self.graph.rt_info.take());
+        is_there
     }
 
     /// Returns the metadata values of the model with their paths, in the order of the file.
@@ -90,7 +149,7 @@ impl Model {
         }
         parts.extend(program("openvino-tokenizers", "openvino_tokenizers_version"));
         if let Some(mode) = value("nncf/weight_compression/mode") {
-            let by = program("nncf", "nncf/version").or_else(|| program("typelift", "typelift/version"));
+            let by = program("typelift", "typelift/version").or_else(|| program("nncf", "nncf/version"));
             let group = value("nncf/weight_compression/group_size").filter(|size| size != "-1");
             let group = group.map_or(String::new(), |size| format!(", groups of {size}"));
             parts.push(format!("{} {mode}{group}", by.unwrap_or_else(|| "weight compression".to_owned())));

@@ -20,6 +20,12 @@ pub struct Stats {
     pub name: String,
     /// The IR version.
     pub version: u8,
+    /// The programs that made the model, by its metadata: [`Model::made_by`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub made_by: Option<String>,
+    /// The metadata of the model by path, in the order of the file.
+    #[serde(serialize_with = "pairs_of", skip_serializing_if = "Vec::is_empty")]
+    pub metadata: Vec<(String, String)>,
     /// The number of layers.
     pub layers: usize,
     /// The number of bodies.
@@ -172,6 +178,10 @@ pub struct OperationCount {
     pub element_types: Vec<TypeCount>,
 }
 
+fn pairs_of<S: Serializer>(pairs: &[(String, String)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(pairs.iter().map(|(path, value)| (path, value)))
+}
+
 pub(super) fn name_of<S: Serializer>(ty: &ElementType, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(ty.name())
 }
@@ -210,6 +220,8 @@ pub fn stats(model: &Model) -> Stats {
     Stats {
         name: model.name().to_owned(),
         version: model.version().number(),
+        made_by: model.made_by(),
+        metadata: model.rt_info_entries(),
         layers: count.operations.values().map(|types| types.values().sum::<usize>()).sum(),
         bodies: count.bodies,
         inputs: model.inputs().map(|layer| end(model, layer, layer.outputs().first())).collect(),

@@ -136,6 +136,8 @@ codes! {
     PaddedName "padded-name" Warning;
     /// Several output tensors of one graph have the same name.
     DuplicateTensorName "duplicate-tensor-name" Warning;
+    /// An input of a model with tensor names has none.
+    NamelessInput "nameless-input" Warning;
     /// Two ports of a layer have the same id.
     DuplicatePortId "duplicate-port-id" Warning;
     /// An attribute appears twice in one element; the first counts.

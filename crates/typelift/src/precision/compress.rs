@@ -67,7 +67,8 @@ impl Plan {
             for layer in each("values", all) {
                 let has_mark = Marks::of(layer, model.version()).keeps_precision();
                 let shapes = shape_paths.contains(&(place.clone(), layer.id()));
-                if shapes && !has_mark && !is_whole {
+                let is_left_out = compression.kept.leaves_out(&place, layer.id());
+                if shapes && !has_mark && !is_whole && !is_left_out {
                     marked.push(LayerRef::of(&place, layer));
                 }
                 let Some(mut constant) = Constant::of(&place, graph, layer, compression.to) else { continue };

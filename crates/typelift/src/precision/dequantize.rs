@@ -27,8 +27,8 @@ impl Plan {
                 let Some(layer) = graph.layer(quantized.codes) else { continue };
                 let used = graph.output(quantized.value).map(|port| port.element_type());
                 let Some(to) = to.or(used).filter(|&to| Dequantized::takes(to)) else { continue };
-                let is_kept = quantized.layers.iter().chain([&layer.id()]).any(|&id| kept.covers(&place, id));
-                if is_kept || !seen.insert(layer.id()) {
+                let is_named = quantized.layers.iter().any(|&id| kept.names(&place, id));
+                if is_named || kept.covers(&place, layer.id()) || !seen.insert(layer.id()) {
                     continue;
                 }
                 if let Some(mut constant) = Constant::of(&place, graph, layer, to) {

@@ -1,4 +1,4 @@
-//! Selection of layers that keep their element types.
+//! Selection of layers that keep their element types, and of the only ones that change.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -109,8 +109,12 @@ pub enum KeepError {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
-    layers: BTreeMap<Place, HashSet<LayerId>>,
+    layers: Layers,
+    /// The only layers that change; `None` if all others do.
+    only: Option<Layers>,
 }
+
+type Layers = BTreeMap<Place, HashSet<LayerId>>;
 
 impl Kept {
     /// Returns the layers of an inferred model that match these patterns.
@@ -119,10 +123,53 @@ impl Kept {
     /// [`KeepError`] for the first pattern that matches nothing. [`KeepPattern::Automatic`] and
     /// [`KeepPattern::AtRisk`] may match nothing.
     pub fn find(model: &Model, patterns: &[KeepPattern]) -> Result<Self, KeepError> {
-        let mut kept = Self::default();
-        if patterns.is_empty() {
-            return Ok(kept);
+        let mut kept = Self::named(model, patterns)?;
+        for (place, layers) in &mut kept.layers {
+            add_constants(model, place, layers, layers.iter().copied().collect());
         }
+        Ok(kept)
+    }
+
+    /// Restricts the change to the layers that match these patterns, and to the constants that no other layer uses. A
+    /// constant that matches changes in any case. Without patterns nothing is restricted.
+    ///
+    /// # Errors
+    /// As for [`find`](Self::find).
+    ///
+    /// # Examples
+    /// ```
+    /// use typelift::precision::Kept;
+    /// let model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let mut kept = Kept::default();
+    /// kept.restrict(&model, &["type:Multiply".into()])?;
+    /// let covers = |name| model.find(name).map(|(place, layer)| kept.covers(&place, layer));
+    /// assert!(covers("relu")? && !covers("scale")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn restrict(&mut self, model: &Model, only: &[KeepPattern]) -> Result<(), KeepError> {
+        if only.is_empty() {
+            return Ok(());
+        }
+        let named = Self::named(model, only)?;
+        let mut only = named.layers.clone();
+        for (place, layers) in &mut only {
+            let Some(graph) = model.graph_at(place) else { continue };
+            add_constants(model, place, layers, layers.iter().copied().collect());
+            let is_added = |layer: &LayerId| !named.contains(place, *layer);
+            let mut pending: Vec<_> = layers.iter().copied().filter(is_added).collect();
+            while let Some(layer) = pending.pop() {
+                if graph.users(layer).any(|user| !layers.contains(&user)) && layers.remove(&layer) {
+                    pending.extend(graph.sources(layer).filter(is_added));
+                }
+            }
+        }
+        self.only = Some(only);
+        Ok(())
+    }
+
+    /// Returns the layers that match, without their constants.
+    fn named(model: &Model, patterns: &[KeepPattern]) -> Result<Self, KeepError> {
+        let mut kept = Self::default();
         for pattern in patterns {
             if *pattern == KeepPattern::Automatic {
                 for (place, layers) in automatic::find(model) {
@@ -160,17 +207,14 @@ impl Kept {
             };
             found.iter().for_each(|(place, layer)| kept.insert(place, *layer));
         }
-        for (place, layers) in &mut kept.layers {
-            add_constants(model, place, layers, layers.iter().copied().collect());
-        }
         Ok(kept)
     }
 
-    /// True if a layer of the graph at `place` keeps its types. The layers around the graph are not considered; see
-    /// [`covers`](Self::covers).
+    /// True if a layer of the graph at `place` is among those that were found. The layers around the graph and a
+    /// [restriction](Self::restrict) are not considered; see [`covers`](Self::covers).
     #[must_use]
     pub fn contains(&self, place: &Place, layer: LayerId) -> bool {
-        self.layers.get(place).is_some_and(|layers| layers.contains(&layer))
+        has(&self.layers, place, layer)
     }
 
     /// Adds a layer; its constants are not added.
@@ -189,15 +233,32 @@ impl Kept {
         self.layers.iter().flat_map(|(place, layers)| layers.iter().map(move |&layer| (place, layer)))
     }
 
-    /// True if the layer keeps its types, or a layer around it does.
+    /// True if the layer keeps its types: it or a layer around it was found, or the change is
+    /// [restricted](Self::restrict) to others.
     #[must_use]
     pub fn covers(&self, place: &Place, layer: LayerId) -> bool {
-        let mut outer = Place::default();
-        let is_kept = |&(owner, at): &(LayerId, usize)| {
-            let around = outer.body(owner, at);
-            self.contains(&std::mem::replace(&mut outer, around), owner)
-        };
-        self.contains(place, layer) || place.steps().iter().any(is_kept)
+        self.names(place, layer) || self.leaves_out(place, layer)
+    }
+
+    /// True if the change is [restricted](Self::restrict) to others.
+    pub(super) fn leaves_out(&self, place: &Place, layer: LayerId) -> bool {
+        self.only.as_ref().is_some_and(|only| !has(only, place, layer) && !has_around(only, place))
+    }
+
+    /// True if the layer or a layer around it was found.
+    pub(super) fn names(&self, place: &Place, layer: LayerId) -> bool {
+        has(&self.layers, place, layer) || has_around(&self.layers, place)
+    }
+
+    /// True if the layer and all layers of its bodies keep their types.
+    pub(super) fn covers_whole(&self, place: &Place, owner: LayerId) -> bool {
+        let is_inside = |only: &Layers| only.keys().any(|inner| inner.is_inside(place, owner));
+        self.covers(place, owner) && (self.names(place, owner) || !self.only.as_ref().is_some_and(is_inside))
+    }
+
+    /// True if the change is restricted to other layers than those around a graph.
+    pub(super) fn restricts_ends(&self, place: &Place) -> bool {
+        self.only.as_ref().is_some_and(|only| !has_around(only, place))
     }
 
     pub(super) fn with_promotions(&self, model: &Model) -> Self {
@@ -215,6 +276,19 @@ impl Kept {
         }
         kept
     }
+}
+
+fn has(layers: &Layers, place: &Place, layer: LayerId) -> bool {
+    layers.get(place).is_some_and(|layers| layers.contains(&layer))
+}
+
+/// True if one of the layers around a graph is among these.
+fn has_around(layers: &Layers, place: &Place) -> bool {
+    let mut outer = Place::default();
+    place.steps().iter().any(|&(owner, at)| {
+        let around = outer.body(owner, at);
+        has(layers, &std::mem::replace(&mut outer, around), owner)
+    })
 }
 
 /// Adds constants, and layers that depend only on constants, among the producers of the kept layers in the graph at

@@ -150,7 +150,7 @@ impl Retyping {
             let layers = graph.layers().filter_map(|layer| Some((layer.id(), planner.plan(layer)?)));
             let mut layers = layers.collect();
             leave_borders(graph, &mut layers);
-            let owners = graph.owners().filter(|owner| self.kept.contains(&place, owner.id()));
+            let owners = graph.owners().filter(|owner| self.kept.covers_whole(&place, owner.id()));
             whole.extend(owners.map(|owner| (place.clone(), owner.id())));
             plan.graphs.push(GraphPlan::new(graph, place, layers));
         }
@@ -308,7 +308,11 @@ impl Planner<'_> {
     fn exception(&self, layer: &Layer, takes: &Types) -> Option<Exception> {
         let Retyping { types, keep_io, .. } = self.retyping;
         let is_of_model = self.place.is_model();
-        if self.kept.contains(self.place, layer.id()) && (is_of_model || !is_end_of_body(layer)) {
+        let is_kept = match is_of_model || !is_end_of_body(layer) {
+            true => self.kept.covers(self.place, layer.id()),
+            false => self.kept.restricts_ends(self.place),
+        };
+        if is_kept {
             return Some(Exception::Kept);
         }
         match ops::kind(layer) {

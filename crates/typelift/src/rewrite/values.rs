@@ -2,10 +2,11 @@
 
 use super::bound::self_describe;
 use crate::base::hash::HashMap;
-use crate::model::graph::{Graph, Layer, Output};
+use crate::model::graph::{Graph, Layer, Model, Output, Place};
 use crate::model::weights::Weights;
 use crate::ops::evaluate::Evaluation;
 use crate::ops::values::array::{Array, MAX_ELEMENTS};
+use crate::ops::values::export::{Export, ExportError};
 use crate::ops::{self, Attributes, LayerKind};
 
 /// Maximum number of elements for which arithmetic is computed.
@@ -44,6 +45,32 @@ fn find(graph: &Graph, weights: &Weights, tensor: Output, depth: usize) -> Optio
     let operation = layer.operation()?;
     let evaluation = Evaluation::new(Attributes::new(layer, operation), graph, tensor.port, weights);
     operation.evaluator().exact(&evaluation, &inputs.iter().collect::<Vec<_>>())
+}
+
+impl<'m> Export<'m> {
+    /// Creates a `.npy` file of a constant, or of a tensor that is computed from constants alone.
+    ///
+    /// # Errors
+    /// [`ExportError`] if the format lacks the type of the tensor, or if its values are unknown or too many.
+    ///
+    /// # Examples
+    /// ```
+    /// let model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// let (place, scale) = model.find_tensor("scale")?;
+    /// let mut file = Vec::new();
+    /// typelift::Export::npy(&model, &place, scale)?.write(&mut file)?;
+    /// assert_eq!(file[128..], 2_f32.to_le_bytes());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn npy(model: &'m Model, place: &Place, tensor: Output) -> Result<Self, ExportError> {
+        let found = model.graph_at(place).and_then(|graph| Some((graph, graph.layer(tensor.layer)?)));
+        let (graph, layer) = found.ok_or_else(|| ExportError::Unknown("the layer does not exist".to_owned()))?;
+        if ops::kind(layer) == LayerKind::Constant {
+            return Self::npy_stored(layer, model.weights());
+        }
+        let values = computed(graph, model.weights(), tensor).map_err(ExportError::Unknown)?;
+        Self::npy_of(layer, &values, model.weights())
+    }
 }
 
 /// Computes a tensor that depends only on constants, through any operations.

@@ -201,6 +201,12 @@ fn metadata_of_a_model_changes_in_one_place() {
     assert_eq!(model.rt_info("conversion_parameters/is <0>").as_deref(), Some("a\"b"));
     assert!(model.set_rt_info("conversion_parameters", "x").is_err());
     assert!(model.set_rt_info("conversion_parameters/framework/x", "x").is_err());
+    // Groups without values are removed, and everything else keeps its bytes.
+    assert!(model.remove_rt_info("conversion_parameters/is <0>") && model.remove_rt_info("runtime_options"));
+    assert!(!model.remove_rt_info("runtime_options") && !model.remove_rt_info("conversion_parameters/mode"));
+    assert_eq!(typelift::xml::write(&model, Default::default()), xml.replace("onnx", "pytorch"));
+    assert!(model.remove_rt_info("conversion_parameters/framework"));
+    assert_eq!(model.rt_info_entries(), []);
 }
 
 #[test]

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use typelift::precision::quantize::{Backup, Choice, Fallback, Group, Mode, Quantization, QuantizationPlan, Request};
-use typelift::precision::{Kept, Plan, schemes};
+use typelift::precision::{KeepPattern, Kept, Plan, Storage, schemes};
 use typelift::rewrite::library;
-use typelift::{Model, infer};
+use typelift::{Conversion, Model, infer};
 
 /// Name, element type, shape, and CRC-32 of the bytes.
 type Constant = (String, String, String, u32);
@@ -127,6 +127,44 @@ fn models_are_quantized_as_by_nncf() {
         }
     }
     assert!(jobs > 80 && refused > 20, "{jobs} and {refused}");
+}
+
+/// Programs recognize the result as they recognize nncf's, and it does not say that nncf was there. The way back leaves the
+/// metadata as it was.
+#[test]
+fn metadata_says_who_quantized_and_is_removed_on_the_way_back() {
+    for (keep, ignored) in [(None, ("ignored_scope", "[]")), (Some("y"), ("ignored_scope/names", "['y']"))] {
+        let mut model = Model::from_text(
+            "x = Parameter : f32[1,32]\nv = Const(0.5) : f32[32,32]\nw = Const(0.5) : f32[32,32]\n\
+             y = MatMul(x, v) {transpose_b=true}\nz = MatMul(y, w) {transpose_b=true}\nr = Result(z)",
+        )
+        .unwrap();
+        assert_eq!(infer(&mut model), []);
+        model.set_rt_info("runtime_options/KV_CACHE_PRECISION", "f16").unwrap();
+        let before = model.rt_info_entries();
+        let mut conversion = Conversion::default();
+        conversion.quantize = Some(Request::Settings(Quantization::to(Mode::Int8Sym)));
+        conversion.keep.extend(keep.map(KeepPattern::from));
+        let done = conversion.run(&mut model, Vec::new()).unwrap();
+        let expected = [
+            ("nncf/weight_compression/mode", "int8_sym"),
+            ("nncf/weight_compression/group_size", "-1"),
+            (&format!("nncf/weight_compression/{}", ignored.0), ignored.1),
+            ("nncf/friendly_names_were_updated", "True"),
+            ("typelift/version", env!("CARGO_PKG_VERSION")),
+        ];
+        for (path, value) in expected {
+            assert_eq!(model.rt_info(path).as_deref(), Some(value), "{path}");
+        }
+        assert_eq!(model.rt_info("nncf/version"), None);
+        let removed = done.metadata.iter().find(|it| it.path == "runtime_options/KV_CACHE_PRECISION").unwrap();
+        assert_eq!(removed.to_string(), "the metadata runtime_options/KV_CACHE_PRECISION=f16 is removed");
+        assert!(model.made_by().unwrap().starts_with("typelift "));
+        conversion = Conversion::default();
+        conversion.storage = Some(Storage::Dequantize(None));
+        conversion.run(&mut model, Vec::new()).unwrap();
+        assert_eq!(model.rt_info_entries(), before);
+    }
 }
 
 /// A plan that is written as text and read again quantizes every constant the same way.

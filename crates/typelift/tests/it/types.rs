@@ -158,3 +158,80 @@ fn integers_beyond_i32_are_found_past_promotions() {
         }
     }
 }
+
+const TWO_LAYERS: &str = "
+    x = Parameter : f32[1,2]
+    v = Const([[1, 2], [3, 4]]) : f32[2,2]
+    w = Const([[5, 6], [7, 8]]) : f32[2,2]
+    both = Const([[1, 0], [0, 1]]) : f32[2,2]
+    a = MatMul(x, v)
+    b = MatMul(a, both)
+    c = MatMul(b, both)
+    d = MatMul(c, w)
+    r = Result(d)
+";
+
+/// Returns the names of the constants in this type after a conversion.
+fn changed(options: &str, ty: ElementType) -> Vec<String> {
+    let mut model = Model::from_text(TWO_LAYERS).unwrap();
+    assert_eq!(typelift::infer(&mut model), []);
+    let conversion = typelift::Conversion::from_options(options).unwrap();
+    conversion.run(&mut model, Vec::new()).unwrap_or_else(|error| panic!("{options}: {error}"));
+    assert!(typelift::infer(&mut model).iter().all(|found| !found.is_error()), "{options}: {model}");
+    let is_it = |layer: &&typelift::Layer| layer.ty() == "Const" && layer.outputs()[0].element_type() == ty;
+    let names =
+        model.graph().layers().filter(is_it).map(|layer| layer.name().trim_end_matches("_compressed").to_owned());
+    names.filter(|name| ["v", "w", "both"].contains(&name.as_str())).collect()
+}
+
+/// A constant that a layer outside of the selection uses stays, unless it is selected by its name.
+#[test]
+fn only_the_selected_layers_change_and_not_those_that_are_kept() {
+    let (half, codes) = (ElementType::F16, ElementType::I8);
+    for (selection, expected) in [
+        (r#""only": "d""#, &["w"][..]),
+        (r#""only": ["a", "d"]"#, &["v", "w"]),
+        (r#""only": "type:MatMul", "keep": "d""#, &["v", "both"]),
+        (r#""only": "b""#, &[]),
+        (r#""only": "both""#, &["both"]),
+        (r#""keep": ["b", "d"]"#, &["v"]),
+    ] {
+        let options = |change: &str| format!("{{{change}, {selection}}}");
+        assert_eq!(changed(&options(r#""compress": "f16", "like": "all""#), half), expected, "{selection}");
+        assert_eq!(changed(&options(r#""quantize": "int8_sym""#), codes), expected, "{selection}");
+        assert_eq!(changed(&options(r#""types": "f32=f16""#), half), expected, "{selection}");
+    }
+    let error = typelift::Conversion::from_options(r#"{"types": "f32=f16", "only": "dd"}"#).unwrap();
+    let error = error.run(&mut Model::from_text(TWO_LAYERS).unwrap(), Vec::new()).unwrap_err();
+    assert!(error.to_string().starts_with("`dd` matches no layer"), "{error}");
+}
+
+/// A body of which nothing is selected keeps its types, and so do its inputs and outputs.
+#[test]
+fn only_one_layer_of_a_body_changes() {
+    let mut model = Model::from_text(
+        "
+        x = Parameter : f32[2]
+        go = Parameter : boolean[]
+        y = If-8(go, x)
+          then_body(in 1 -> 0, out 3 -> 0):
+            0 p = Parameter : f32[2]
+            1 e = Exp(p)
+            2 n = Negative(e)
+            3 q = Result(n)
+          else_body(in 1 -> 0, out 2 -> 0):
+            0 p = Parameter : f32[2]
+            1 n = Negative(p)
+            2 q = Result(n)
+        r = Result(y)
+        ",
+    )
+    .unwrap();
+    assert_eq!(typelift::infer(&mut model), []);
+    let conversion = r#"{"types": "f32=f16", "only": "y/then_body/e"}"#;
+    typelift::Conversion::from_options(conversion).unwrap().run(&mut model, Vec::new()).unwrap();
+    assert_eq!(typelift::infer(&mut model), []);
+    let text = model.to_string();
+    assert_eq!(text.matches("f16[2]").count(), 2, "{text}");
+    assert_eq!(text.matches("Convert(").count(), 2, "{text}");
+}

@@ -13,6 +13,7 @@ mod bare_bracket;
 mod clamp_of_integers;
 mod duplicate_layer_name;
 mod duplicate_tensor_name;
+pub(super) mod nameless_input;
 mod padded_name;
 mod unreachable_layer;
 

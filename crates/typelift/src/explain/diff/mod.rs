@@ -15,6 +15,7 @@ use serde::ser::{SerializeSeq as _, SerializeStruct as _};
 use serde::{Serialize, Serializer};
 
 use crate::base::hash::HashSet;
+pub use crate::edit::metadata::InfoChange;
 use crate::findings::LayerRef;
 use crate::infer::infer;
 use crate::model::graph::{Layer, LayerId, Model};
@@ -23,7 +24,6 @@ use crate::text::xml::{self, WriteOptions};
 
 use alike::ranges;
 pub use alike::{Alike, alike};
-pub use info::InfoChange;
 pub use story::StoryLine;
 pub use values::{ValueChange, ValueError};
 
@@ -85,9 +85,20 @@ impl Serialize for Changes<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut list = serializer.serialize_seq(Some(self.0.len() + self.1.len()))?;
         self.0.iter().try_for_each(|change| list.serialize_element(change))?;
-        self.1.iter().try_for_each(|change| list.serialize_element(change))?;
+        self.1
+            .iter()
+            .try_for_each(|change| list.serialize_element(&OfModel { kind: ChangeKind::Info, layer: None, change }))?;
         list.end()
     }
+}
+
+/// A change of the metadata, which belongs to no layer.
+#[derive(Serialize)]
+struct OfModel<'a> {
+    kind: ChangeKind,
+    layer: Option<()>,
+    #[serde(flatten)]
+    change: &'a InfoChange,
 }
 
 /// Kind of difference.

@@ -8,3 +8,4 @@
 
 pub mod array;
 pub mod conversion;
+pub mod export;

@@ -1,23 +1,34 @@
 //! The edits of a quantization.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use typelift_promote::ElementType;
 
 use super::mode::Group;
-use super::plan::{Quantization, QuantizationPlan, QuantizedConstant};
+use super::plan::{QuantizationPlan, QuantizedConstant};
 use super::source::{Made, Part, Recent, Source};
 use crate::edit::Edit;
 use crate::model::graph::{EditError, Input, Layer, Model, NewLayer, Output, OutputPort};
 use crate::model::weights::Content as _;
 use crate::ops::{self, LayerKind};
+use crate::precision::schemes;
 
 /// Group in a model's metadata where nncf stores its settings.
 const METADATA: &str = "nncf/weight_compression";
+/// Entry by which nncf knows that no two layers share a name.
+const UNIQUE_NAMES: &str = "nncf/friendly_names_were_updated";
+/// The version of this program; nncf's own entry would claim that nncf was there.
+const VERSION: &str = "typelift/version";
+/// The type of the cache that a device must use.
+const CACHE: &str = "runtime_options/KV_CACHE_PRECISION";
+/// The removed value of [`CACHE`].
+const FORMER_CACHE: &str = "typelift/KV_CACHE_PRECISION";
 
 impl QuantizationPlan {
     /// Quantizes the constants in one batch: all of them, or none. Each one is replaced by codes, and layers after it
-    /// compute `(code - zero point) * scale`. The settings are stored in the metadata of the model under nncf's names.
+    /// compute `(code - zero point) * scale`. The settings are stored in the metadata of the model under nncf's names, and
+    /// `KV_CACHE_PRECISION=f16` is removed from it.
     ///
     /// Codes are computed when the model is saved, or when they are read. A model of version 10 of the format becomes one of
     /// version 11.
@@ -40,22 +51,58 @@ impl QuantizationPlan {
                 Quantizer { graph: &mut *graph, constant, parts }.quantize()
             })
         })?;
-        self.settings.iter().try_for_each(|settings| note(model, settings))
+        self.note(model)
+    }
+
+    /// Writes what programs look for to the metadata of the model: the settings as nncf names them, and who quantized.
+    fn note(&self, model: &mut Model) -> Result<(), EditError> {
+        let mut modes = BTreeMap::<_, usize>::new();
+        self.changed()
+            .filter_map(|it| it.to)
+            .for_each(|(mode, group)| *modes.entry((mode.name(), group.to_string())).or_default() += 1);
+        let most = modes.into_iter().max_by_key(|(_, count)| *count).map(|(to, _)| to);
+        let mut values = match &self.settings {
+            Some(settings) => vec![
+                ("mode", settings.mode.name().to_owned()),
+                ("group_size", settings.group().to_string()),
+                ("ratio", settings.ratio().to_string()),
+                ("all_layers", if settings.all_layers { "True" } else { "False" }.to_owned()),
+                ("backup_mode", settings.backup().name().to_owned()),
+            ],
+            None => most.map_or(Vec::new(), |(mode, group)| vec![("mode", mode.to_owned()), ("group_size", group)]),
+        };
+        values.push(match &self.ignored[..] {
+            [] => ("ignored_scope", "[]".to_owned()),
+            names => ("ignored_scope/names", format!("['{}']", names.join("', '"))),
+        });
+        for (name, value) in values {
+            model.set_rt_info(&format!("{METADATA}/{name}"), &value)?;
+        }
+        model.set_rt_info(UNIQUE_NAMES, "True")?;
+        model.set_rt_info(VERSION, env!("CARGO_PKG_VERSION"))?;
+        // A cache that an export of f16 weights asks for would stay in f16 beside quantized weights. optimum-intel removes
+        // the entry too.
+        if model.rt_info(CACHE).as_deref() == Some("f16") {
+            model.remove_rt_info(CACHE);
+            model.set_rt_info(FORMER_CACHE, "f16")?;
+        }
+        Ok(())
     }
 }
 
-/// Writes the settings to the metadata of the model, as nncf does.
-fn note(model: &mut Model, settings: &Quantization) -> Result<(), EditError> {
-    let (group, ratio) = (settings.group().to_string(), settings.ratio().to_string());
-    let all_layers = if settings.all_layers { "True" } else { "False" };
-    let values = [
-        ("mode", settings.mode.name()),
-        ("group_size", &group),
-        ("ratio", &ratio),
-        ("all_layers", all_layers),
-        ("backup_mode", settings.backup().name()),
-    ];
-    values.into_iter().try_for_each(|(name, value)| model.set_rt_info(&format!("{METADATA}/{name}"), value))
+/// Removes the metadata of a quantization from a model without quantized constants, and restores what it had removed.
+pub(crate) fn forget(model: &mut Model) -> Result<(), EditError> {
+    if model.walk().any(|(_, graph)| !schemes::find(graph, model.weights()).is_empty()) {
+        return Ok(());
+    }
+    model.remove_rt_info(METADATA);
+    if let Some(cache) = model.rt_info(FORMER_CACHE) {
+        model.set_rt_info(CACHE, &cache)?;
+    }
+    if model.remove_rt_info("typelift") && model.rt_info("nncf/version").is_none() {
+        model.remove_rt_info(UNIQUE_NAMES);
+    }
+    Ok(())
 }
 
 /// Quantization of one constant.

@@ -16,6 +16,7 @@ mod plan;
 mod select;
 mod source;
 
+pub(crate) use self::apply::forget;
 pub use self::file::PlanError;
 pub use self::loss::QuantizationLoss;
 pub use self::mode::{Backup, Fallback, Group, Mode};

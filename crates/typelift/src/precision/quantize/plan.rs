@@ -193,7 +193,12 @@ impl Request {
     pub fn plan(&self, model: &Model, kept: &Kept) -> Result<QuantizationPlan, Vec<Diagnostic>> {
         match self {
             Self::Settings(settings) => QuantizationPlan::of(model, settings, kept),
-            Self::Plan(choices) => QuantizationPlan::of_choices(model, choices),
+            Self::Plan(choices) => {
+                let mut plan = QuantizationPlan::of_choices(model, choices)?;
+                let constants = plan.constants.iter_mut().filter(|constant| is_kept(&constant.weight, kept));
+                constants.for_each(|constant| constant.choose(None));
+                Ok(plan)
+            }
         }
     }
 }
@@ -237,6 +242,13 @@ pub struct QuantizationPlan {
     pub settings: Option<Quantization>,
     /// New names for layers that share a name with an earlier layer.
     pub renamed: Vec<(LayerId, String)>,
+    /// The layers whose weights the caller keeps.
+    pub ignored: Vec<String>,
+}
+
+fn is_kept(weight: &Weight, kept: &Kept) -> bool {
+    let place = Place::default();
+    kept.covers(&place, weight.constant) || kept.names(&place, weight.consumer)
 }
 
 impl QuantizationPlan {
@@ -247,19 +259,22 @@ impl QuantizationPlan {
     /// A finding for each constant that cannot be quantized with these settings, with a fix.
     pub fn of(model: &Model, settings: &Quantization, kept: &Kept) -> Result<Self, Vec<Diagnostic>> {
         settings.check().map_err(|reason| vec![Diagnostic::new(Code::CannotQuantize, Text(reason))])?;
-        let place = Place::default();
-        let is_kept = |weight: &Weight| [weight.constant, weight.consumer].iter().any(|&id| kept.covers(&place, id));
-        let is_left_out = |weight: &Weight| is_kept(weight) || !takes(settings.mode, weight.stored.element_type);
+        let (names, mut ignored) = (Names::of(model.graph()), Vec::new());
+        let is_left_out = |weight: &Weight| {
+            let is_kept = is_kept(weight, kept);
+            ignored.extend(is_kept.then(|| names.name(weight.consumer)));
+            is_kept || !takes(settings.mode, weight.stored.element_type)
+        };
         let found = select::find(model.graph(), is_left_out);
         let weights = Arc::new(model.weights().clone());
         let choices = Choices::of(settings, &found, &weights)?;
         choices.check_groups(model, settings)?;
         let choices = choices.list;
-        let names = Names::of(model.graph());
         let constants = found.list.into_iter().zip(choices);
         let constants =
             constants.map(|(weight, (to, rule))| QuantizedConstant::new(&names, weight, to, rule)).collect();
-        Self { constants, settings: Some(settings.clone()), renamed: names.renamed }.checked(model, &weights)
+        let settings = Some(settings.clone());
+        Self { constants, settings, renamed: names.renamed, ignored }.checked(model, &weights)
     }
 
     /// Creates the plan from the lines of a plan file. Constants that are not in the file are not quantized.
@@ -295,7 +310,8 @@ impl QuantizationPlan {
         if !errors.is_empty() {
             return Err(errors);
         }
-        Self { constants, settings: None, renamed: names.renamed }.checked(model, &Arc::new(model.weights().clone()))
+        Self { constants, settings: None, renamed: names.renamed, ignored: Vec::new() }
+            .checked(model, &Arc::new(model.weights().clone()))
     }
 
     /// The plan itself, if all values that it quantizes can be read and are finite. The scales are kept for the time

@@ -75,7 +75,7 @@ pub(super) struct Weights {
 }
 
 /// Finds the weights of a graph. `is_left_out` is true for weights that are not quantized.
-pub(super) fn find(graph: &Graph, is_left_out: impl Fn(&Weight) -> bool) -> Weights {
+pub(super) fn find(graph: &Graph, mut is_left_out: impl FnMut(&Weight) -> bool) -> Weights {
     let order = Order::of(graph);
     let all: Vec<_> = order.layers.iter().map(|&layer| weights_of(graph, layer, &order.reachable)).collect();
     let last = all.iter().rposition(|weights| !weights.is_empty());

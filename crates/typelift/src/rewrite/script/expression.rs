@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use typelift_promote::ElementType;
 
@@ -91,7 +92,16 @@ impl Formula {
         let is_constant = |source: &Source| find(source).is_ok_and(|tensor| values::is_constant(model.graph(), tensor));
         let text = with_quoted_paths(&self.text, &|word| find(&Source::Named(word.to_owned())).is_ok());
         let expression = parse::expression(&text, 0..text.len(), &is_constant);
-        let expression = expression.map_err(|error| error.to_string())?;
+        let mut expression = expression.map_err(|error| error.to_string())?;
+        if let Some(Own { name: Some((glob, found)), .. }) = own.filter(|own| own.name.is_some_and(|it| is_glob(it.0)))
+        {
+            let repeated = |text: &str| if is_glob(text) { renamed(glob, text, found) } else { Ok(text.to_owned()) };
+            for term in &mut expression.side.terms {
+                if let TermKind::File(file) = &mut term.kind {
+                    *file = Arc::new(file.renamed(repeated)?);
+                }
+            }
+        }
         let tensors = expression.sources.iter().map(find).collect::<Result<Vec<_>, _>>()?;
         let bound = tensors.into_iter().map(|tensor| Some(Bound::Tensor(tensor))).collect();
         Ok(Resolved { expression, bound, lets })

@@ -174,8 +174,14 @@ fn read(tensors: &Tensors<'_>, config: &Value) -> Result<(Vec<Pair>, Vec<String>
 
 fn factor(tensors: &Tensors<'_>, config: &Value, name: &str, rank: usize) -> Result<f64, String> {
     let rank = rank as f64;
+    let patterns = config["alpha_pattern"].as_object().into_iter().flatten();
+    if let Some((pattern, _)) =
+        patterns.clone().find(|(pattern, _)| pattern.contains(['\\', '*', '+', '?', '|', '[', '(']))
+    {
+        return Err(format!("`alpha_pattern` has the regular expression `{pattern}`; write the names of its layers"));
+    }
     // A pattern of peft matches the end of a name, from a dot on.
-    let of_pattern = config["alpha_pattern"].as_object().into_iter().flatten().find(|(pattern, _)| {
+    let of_pattern = patterns.into_iter().find(|(pattern, _)| {
         let rest = name.strip_suffix(pattern.trim_start_matches('^').trim_end_matches('$'));
         rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
     });

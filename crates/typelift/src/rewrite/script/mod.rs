@@ -25,7 +25,7 @@ use crate::base::hash::HashSet;
 use crate::base::names::nearest;
 use crate::edit::variables;
 use crate::findings::{Diagnostic, Known};
-use crate::model::graph::Model;
+use crate::model::graph::{Layer, Model};
 use crate::ops::LayerKind;
 use crate::rewrite::notation::{Cursor, NotationError};
 
@@ -184,6 +184,25 @@ impl Script {
     /// True if it changes the inputs and outputs of the model, and not only its computation.
     pub fn edits_interface(&self) -> bool {
         self.statements.iter().any(|statement| statement.touches() == Touches::InputsAndOutputs)
+    }
+
+    /// Returns the names of the inputs that it adds to a model and that no layer uses.
+    ///
+    /// # Examples
+    /// ```
+    /// use typelift::{Model, rewrite::Script};
+    /// let model = Model::from_text("x = Parameter : f32[2]\ny = Relu(x)\nz = Result(y)")?;
+    /// let script: Script = "add input beam_idx : i32[?]".parse()?;
+    /// let (model, _) = script.run(model)?;
+    /// assert_eq!(script.unused_inputs(&model), ["beam_idx"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn unused_inputs<'m>(&self, model: &'m Model) -> Vec<&'m str> {
+        let is_added = |layer: &&Layer| {
+            self.statements.iter().any(|it| matches!(it, Statement::AddInput { name, .. } if name == layer.name()))
+        };
+        let is_unused = |layer: &&Layer| model.graph().users(layer.id()).next().is_none();
+        model.inputs().filter(is_added).filter(is_unused).map(Layer::name).collect()
     }
 
     /// Applies the statements in their order, then the rules until none matches.

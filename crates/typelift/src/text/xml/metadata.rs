@@ -41,9 +41,7 @@ pub(crate) fn without_entry(rt_info: &str, name: &str) -> Option<String> {
     if children.len() == 1 {
         return None;
     }
-    // The white space before the entry is removed as well.
-    let start = rt_info[..child.span.start as usize].trim_end().len();
-    Some(spliced(rt_info, Span::new(start, child.span.end as usize), ""))
+    Some(cut(rt_info, child.span))
 }
 
 /// Returns the `<rt_info>` of a layer with this entry added, or replaced if the name exists.
@@ -107,6 +105,24 @@ pub(crate) fn with_value(rt_info: &str, path: &[&str], value: &str) -> Result<St
         group = child.span;
     }
     Err("a name is missing".to_owned())
+}
+
+/// Returns the `<rt_info>` of a model without the value or group under these keys, and without groups that have nothing
+/// else. `None` if it does not exist.
+pub(crate) fn without_value(rt_info: &str, path: &[&str]) -> Option<String> {
+    let (mut group, mut removed) = (whole(rt_info), None);
+    for key in path {
+        let has_others = children(rt_info, group).len() > 1;
+        group = child(rt_info, group, key)?.span;
+        removed = removed.filter(|_| !has_others).or(Some(group));
+    }
+    Some(cut(rt_info, removed?))
+}
+
+/// Removes an element and the white space before it.
+fn cut(text: &str, place: Span) -> String {
+    let start = text[..place.start as usize].trim_end().len();
+    spliced(text, Span::new(start, place.end as usize), "")
 }
 
 /// Limit on the names of a path, because OpenVINO reads nested groups recursively.

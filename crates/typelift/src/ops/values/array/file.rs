@@ -34,6 +34,18 @@ impl ArrayFile {
         &self.path
     }
 
+    /// Returns the same array of another file or with another name, as `new` changes both texts.
+    ///
+    /// # Errors
+    /// The error of `new`.
+    pub(crate) fn renamed(&self, new: impl Fn(&str) -> Result<String, String>) -> Result<Self, String> {
+        let path = match self.path.to_str() {
+            Some(path) => new(path)?.into(),
+            None => self.path.clone(),
+        };
+        Ok(Self::new(path, self.entry.as_deref().map(&new).transpose()?))
+    }
+
     /// # Errors
     /// The file cannot be read or does not have the array, or its values exceed the memory limit of the model.
     pub(crate) fn read(&self, weights: &Weights) -> Result<&Array, String> {

@@ -2,8 +2,8 @@
 
 mod encode;
 mod file;
-mod npy;
-mod safetensors;
+pub(super) mod npy;
+pub(super) mod safetensors;
 mod stored;
 
 use half::{bf16, f16};

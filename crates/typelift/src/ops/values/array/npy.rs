@@ -12,6 +12,35 @@ use crate::model::shape::Shape;
 /// Maximum length of a header in bytes. NumPy refuses more than 10,000 in a file that the caller does not trust.
 const LONGEST_HEADER: u64 = 1 << 20;
 
+/// Element types of arrays, by the code of NumPy.
+const TYPES: [(&str, ElementType); 12] = [
+    ("b1", ElementType::Boolean),
+    ("i1", ElementType::I8),
+    ("i2", ElementType::I16),
+    ("i4", ElementType::I32),
+    ("i8", ElementType::I64),
+    ("u1", ElementType::U8),
+    ("u2", ElementType::U16),
+    ("u4", ElementType::U32),
+    ("u8", ElementType::U64),
+    ("f2", ElementType::F16),
+    ("f4", ElementType::F32),
+    ("f8", ElementType::F64),
+];
+
+/// Returns the bytes before the values of an array; `None` if the format lacks the type.
+pub(in crate::ops::values) fn head(element_type: ElementType, dims: &[usize]) -> Option<Vec<u8>> {
+    let (code, _) = TYPES.iter().find(|(_, ty)| *ty == element_type)?;
+    let order = if element_type.bits() > 8 { '<' } else { '|' };
+    let dims: String = dims.iter().map(|dim| format!("{dim}, ")).collect();
+    let header = format!("{{'descr': '{order}{code}', 'fortran_order': False, 'shape': ({}), }}", dims.trim_end());
+    // The values begin at a multiple of 64 bytes, after 10 bytes, the header and the end of its line.
+    let size = (header.len() + 11).next_multiple_of(64) - 10;
+    let length = u16::try_from(size).ok()?.to_le_bytes();
+    let header = format!("{header:<0$}\n", size - 1);
+    Some([b"\x93NUMPY\x01\x00", &length[..], header.as_bytes()].concat())
+}
+
 /// Reads the description of an array that `numpy.save` wrote: numbers and booleans, in either byte order and axis
 /// order. `None` if a file of this length has another format.
 ///
@@ -45,21 +74,9 @@ fn value_of<'a>(header: &'a str, key: &str) -> Option<&'a str> {
 /// Parses the element type in `'<f4', …`. The flag is true for big-endian values.
 fn element_type(descr: &str) -> Result<(ElementType, bool), String> {
     let text = descr.strip_prefix('\'').and_then(|rest| rest.split('\'').next()).unwrap_or_default();
-    let ty = match text.trim_start_matches(['<', '>', '|', '=']) {
-        "b1" => ElementType::Boolean,
-        "i1" => ElementType::I8,
-        "i2" => ElementType::I16,
-        "i4" => ElementType::I32,
-        "i8" => ElementType::I64,
-        "u1" => ElementType::U8,
-        "u2" => ElementType::U16,
-        "u4" => ElementType::U32,
-        "u8" => ElementType::U64,
-        "f2" => ElementType::F16,
-        "f4" => ElementType::F32,
-        "f8" => ElementType::F64,
-        _ => return Err(format!("its type `{text}` is not numeric; save it with a type such as float32")),
-    };
+    let code = text.trim_start_matches(['<', '>', '|', '=']);
+    let ty = TYPES.iter().find(|(known, _)| *known == code).map(|(_, ty)| *ty);
+    let ty = ty.ok_or_else(|| format!("its type `{text}` is not numeric; save it with a type such as float32"))?;
     Ok((ty, text.starts_with('>')))
 }
 

@@ -5,6 +5,7 @@ use std::fs::File;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::{Value, json};
 use typelift_promote::ElementType;
 
 use super::stored::{Stored, bytes_at};
@@ -52,25 +53,47 @@ fn tensor(name: &str, item: Item, start: u64, length: u64) -> Result<Stored, Str
         .ok_or_else(|| format!("the bytes of `{name}` do not fit its shape"))
 }
 
+/// Element types of tensors, by their names in a header.
+const TYPES: [(&str, ElementType); 16] = [
+    ("BOOL", ElementType::Boolean),
+    ("U8", ElementType::U8),
+    ("I8", ElementType::I8),
+    ("U16", ElementType::U16),
+    ("I16", ElementType::I16),
+    ("U32", ElementType::U32),
+    ("I32", ElementType::I32),
+    ("U64", ElementType::U64),
+    ("I64", ElementType::I64),
+    ("F16", ElementType::F16),
+    ("BF16", ElementType::Bf16),
+    ("F32", ElementType::F32),
+    ("F64", ElementType::F64),
+    ("F8_E4M3", ElementType::F8E4M3),
+    ("F8_E5M2", ElementType::F8E5M2),
+    ("F8_E8M0", ElementType::F8E8M0),
+];
+
 fn element_type(dtype: &str) -> Option<ElementType> {
-    Some(match dtype {
-        "BOOL" => ElementType::Boolean,
-        "U8" => ElementType::U8,
-        "I8" => ElementType::I8,
-        "U16" => ElementType::U16,
-        "I16" => ElementType::I16,
-        "U32" => ElementType::U32,
-        "I32" => ElementType::I32,
-        "U64" => ElementType::U64,
-        "I64" => ElementType::I64,
-        "F16" => ElementType::F16,
-        "BF16" => ElementType::Bf16,
-        "F32" => ElementType::F32,
-        "F64" => ElementType::F64,
-        "F8_E4M3" => ElementType::F8E4M3,
-        "F8_E5M2" => ElementType::F8E5M2,
-        _ => return None,
-    })
+    TYPES.iter().find(|(name, _)| *name == dtype).map(|(_, ty)| *ty)
+}
+
+/// Returns the name of a type in a header; `None` if the format lacks it.
+pub(in crate::ops::values) fn dtype(element_type: ElementType) -> Option<&'static str> {
+    TYPES.iter().find(|(_, ty)| *ty == element_type).map(|(name, _)| *name)
+}
+
+/// Returns the bytes before the values of tensors in a file. The values follow in this order, without gaps.
+pub(in crate::ops::values) fn head(tensors: impl Iterator<Item = (String, &'static str, Vec<usize>, u64)>) -> Vec<u8> {
+    let mut end = 0;
+    let entry = |(name, dtype, shape, size)| {
+        let start = end;
+        end += size;
+        (name, json!({"dtype": dtype, "shape": shape, "data_offsets": [start, end]}))
+    };
+    let mut header = Value::from_iter(tensors.map(entry)).to_string();
+    // The values begin at a multiple of 8 bytes.
+    header += &" ".repeat(header.len().next_multiple_of(8) - header.len());
+    [&(header.len() as u64).to_le_bytes(), header.as_bytes()].concat()
 }
 
 #[cfg(test)]
