@@ -216,9 +216,8 @@ impl Conversion {
         let mut stored = None;
         changes.extend(self.retype(model, &kept, &mut stored, &mut found)?);
         for (name, element_type) in &self.output_types {
-            for (id, name) in model.ends_matching(End::Output, name)? {
-                changes.extend(model.convert_output_at(id, &name, *element_type)?);
-            }
+            let found = model.ends_matching(End::Output, name)?;
+            changes.extend(model.convert_outputs(&found, *element_type)?);
         }
         for (name, layout) in &self.output_layouts {
             for name in model.ends_named(End::Output, name)? {
@@ -308,9 +307,8 @@ impl Conversion {
             changes.extend(model.convert_constant(&name, element_type)?);
         }
         for (name, element_type) in &self.input_types {
-            for (id, name) in model.ends_matching(End::Input, name)? {
-                changes.extend(model.convert_input_at(id, &name, *element_type)?);
-            }
+            let found = model.ends_matching(End::Input, name)?;
+            changes.extend(model.convert_inputs(&found, *element_type)?);
         }
         for (name, layout) in &self.input_layouts {
             for name in model.ends_named(End::Input, name)? {

@@ -2,7 +2,7 @@
 
 use super::Edit;
 use super::refuse::check_names;
-use crate::base::hash::HashSet;
+use crate::base::hash::{HashMap, HashSet};
 use crate::model::graph::{EditError, Layer, LayerId, NewLayer, Output, split_names};
 use crate::ops::LayerKind;
 
@@ -28,7 +28,7 @@ impl Edit<'_> {
         check_names(name.as_slice())?;
         self.attempt(|edit| {
             if let Some(name) = name
-                && let Some(other) = edit.tensor_named(name)?.filter(|other| *other != tensor)
+                && let Some(other) = edit.graph.tensor_called(name)?.filter(|other| *other != tensor)
             {
                 return Err(EditError::NameTaken { name: name.to_owned(), layer: other.layer });
             }
@@ -132,9 +132,9 @@ impl Edit<'_> {
     pub fn extract(&mut self, from: &[Output], to: &[Output]) -> Result<(), EditError> {
         self.attempt(|edit| {
             let given = from.iter().map(|&tensor| edit.enter_at(tensor)).collect::<Result<Vec<_>, _>>()?;
-            let current = |tensor: &Output| {
-                from.iter().position(|known| known == tensor).map_or(*tensor, |at| given[at].0.output(0))
-            };
+            let entered: HashMap<_, _> =
+                from.iter().zip(&given).map(|(tensor, (id, _))| (*tensor, id.output(0))).collect();
+            let current = |tensor: &Output| entered.get(tensor).copied().unwrap_or(*tensor);
             let ends = match to {
                 [] => {
                     let after = edit.following(given.iter().map(|(id, _)| *id).collect());
@@ -149,7 +149,10 @@ impl Edit<'_> {
             let dead: Vec<_> = edit.layers().map(Layer::id).filter(|id| !stay.contains(id)).collect();
             edit.remove_all(&dead)?;
             given.into_iter().try_for_each(|(id, name)| match edit.layer(id) {
-                Some(layer) if layer.name() != name => edit.set_name(id, &edit.unused_name(name)),
+                Some(layer) if layer.name() != name => {
+                    let name = edit.unused_name(name);
+                    edit.set_name(id, &name)
+                }
                 _ => Ok(()),
             })
         })

@@ -68,10 +68,9 @@ impl Edit<'_> {
         let fed = feeds.keys().copied().collect();
         self.check_names(other.graph(), &fed, prefix)?;
         self.attempt(|edit| {
-            let mut names = TakenNames::of(edit);
             let mut bytes = Bytes { weights: other.weights(), known: HashMap::default() };
             edit.take_over(other.graph(), &feeds, &fed, &mut |edit, layer| {
-                layer.name = names.unused(format!("{prefix}{}", layer.name())).into();
+                layer.name = edit.unused_name(format!("{prefix}{}", layer.name())).into();
                 with_prefix(layer, prefix);
                 bytes.bring(edit, layer)
             })
@@ -108,17 +107,11 @@ impl Edit<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn inline(&mut self, layer: LayerId, at: usize) -> Result<(), EditError> {
-        self.inline_body(layer, at, &mut TakenNames::of(self)).map(drop)
+        self.inline_body(layer, at).map(drop)
     }
 
-    /// Does the same as [`inline`](Self::inline), and returns the new layers. Their names are added to `names`, which must
-    /// have all names of the graph.
-    pub(crate) fn inline_body(
-        &mut self,
-        layer: LayerId,
-        at: usize,
-        names: &mut TakenNames,
-    ) -> Result<Vec<LayerId>, EditError> {
+    /// Does the same as [`inline`](Self::inline), and returns the new layers.
+    pub(crate) fn inline_body(&mut self, layer: LayerId, at: usize) -> Result<Vec<LayerId>, EditError> {
         let owner = self.graph.checked(layer)?;
         let body = owner.bodies().get(at).ok_or(EditError::NoBody { layer, at })?;
         let refused = |reason: &str| EditError::Joined { layer, reason: reason.to_owned() };
@@ -146,9 +139,9 @@ impl Edit<'_> {
         }
         let left_out = feeds.keys().copied().chain(ends.iter().map(|(id, ..)| *id)).collect();
         self.attempt(|edit| {
-            let moved = edit.take_over(&inside, &feeds, &left_out, &mut |_, layer| {
-                layer.name = names.unused(layer.name().to_owned()).into();
-                names.take_tensors(layer);
+            let moved = edit.take_over(&inside, &feeds, &left_out, &mut |edit, layer| {
+                layer.name = edit.unused_name(layer.name().to_owned()).into();
+                edit.drop_taken(layer);
                 Ok(())
             })?;
             for (_, port, made) in ends {
@@ -160,6 +153,16 @@ impl Edit<'_> {
             edit.remove_unused(sources)?;
             Ok(moved.into_values().collect())
         })
+    }
+
+    /// Removes the names of a new layer's tensors that other tensors have.
+    fn drop_taken(&mut self, layer: &mut Layer) {
+        let mut own = HashSet::default();
+        for port in &mut layer.outputs {
+            let mut names = port.names();
+            names.retain(|name| self.graph.tensor_called(name) == Ok(None) && own.insert(name.clone()));
+            port.names = (!names.is_empty()).then(|| join_names(names));
+        }
     }
 
     /// Connects all consumers of a tensor to another one, which gets its names.
@@ -280,50 +283,6 @@ impl Content for Elsewhere {
 
     fn read(&self, range: Range<u64>, look: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
         self.weights.each_piece(self.offset + range.start, range.end - range.start, look)
-    }
-}
-
-/// Names of the layers and tensors of a graph, for edits that add layers with names of their own.
-pub(crate) struct TakenNames {
-    layers: HashSet<String>,
-    tensors: HashSet<String>,
-    /// The next number to try after a name that is taken.
-    next: HashMap<String, u64>,
-}
-
-impl TakenNames {
-    pub(crate) fn of(graph: &Graph) -> Self {
-        let layers = graph.unordered().map(|layer| layer.name().to_owned()).collect();
-        Self { layers, tensors: tensor_names(graph, &HashSet::default()), next: HashMap::default() }
-    }
-
-    pub(crate) fn add(&mut self, layer: &Layer) {
-        self.layers.insert(layer.name().to_owned());
-        self.tensors.extend(layer.outputs().iter().flat_map(|port| port.names()));
-    }
-
-    /// Returns the name, or the first one with a number after it that is free, and marks it as taken.
-    fn unused(&mut self, name: String) -> String {
-        if self.layers.insert(name.clone()) {
-            return name;
-        }
-        let next = self.next.entry(name.clone()).or_insert(2);
-        loop {
-            let numbered = format!("{name}_{next}");
-            *next += 1;
-            if self.layers.insert(numbered.clone()) {
-                return numbered;
-            }
-        }
-    }
-
-    /// Removes the names of a layer's tensors that other tensors have, and marks those that are left as taken.
-    fn take_tensors(&mut self, layer: &mut Layer) {
-        for port in &mut layer.outputs {
-            let mut names = port.names();
-            names.retain(|name| self.tensors.insert(name.clone()));
-            port.names = (!names.is_empty()).then(|| join_names(names));
-        }
     }
 }
 

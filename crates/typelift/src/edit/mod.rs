@@ -26,7 +26,6 @@ use std::sync::Arc;
 
 pub use self::batch::Batch;
 pub use self::element::{Bf16, Element, F16};
-pub(crate) use self::inline::TakenNames;
 use self::refuse::check_names;
 pub use self::removed::{KeptLayer, KeptReason, Removed};
 pub use self::revisions::revisions;
@@ -453,6 +452,23 @@ impl Edit<'_> {
             return Err(EditError::Joined { layer, reason });
         }
         self.graph.take_all(layers)
+    }
+
+    /// Returns the name if no layer has it; otherwise the name with an unused number appended. The first call of a batch
+    /// indexes all names, and the others take constant time.
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::{Model, promote::ElementType, graph::NewLayer};
+    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// model.edit(|graph| {
+    ///     assert_eq!(graph.unused_name("relu".to_owned()), "relu_2");
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn unused_name(&mut self, name: String) -> String {
+        self.graph.free_name(name)
     }
 
     /// Renames a layer.

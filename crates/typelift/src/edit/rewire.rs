@@ -1,7 +1,7 @@
 //! Edits that change the edges of a graph, or its inputs and outputs and their order.
 
 use super::Edit;
-use crate::base::hash::HashSet;
+use crate::base::hash::{HashMap, HashSet};
 use crate::model::graph::{EditError, Layer, LayerId, Output};
 use crate::ops::LayerKind;
 
@@ -129,11 +129,12 @@ impl Edit<'_> {
         let kind = if self.is(first, LayerKind::Result) { LayerKind::Result } else { LayerKind::Parameter };
         self.check_ends(ends, kind)?;
         let now: Vec<_> = self.layers().map(Layer::id).filter(|&id| self.is(id, kind)).collect();
-        let rest = now.iter().copied().filter(|id| !ends.contains(id));
+        let first: HashSet<_> = ends.iter().copied().collect();
+        let rest = now.iter().copied().filter(|id| !first.contains(id));
         let wanted: Vec<_> = ends.iter().copied().chain(rest).collect();
-        let place = |id: &LayerId| now.iter().position(|known| known == id);
-        let stay =
-            wanted.windows(2).position(|pair| place(&pair[0]) >= place(&pair[1])).map_or(wanted.len(), |at| at + 1);
+        let place: HashMap<_, _> = now.iter().enumerate().map(|(at, id)| (*id, at)).collect();
+        let is_back = |pair: &[LayerId]| place[&pair[0]] >= place[&pair[1]];
+        let stay = wanted.windows(2).position(is_back).map_or(wanted.len(), |at| at + 1);
         self.attempt(|edit| wanted[stay..].iter().try_for_each(|&id| edit.put_last(id)))
     }
 

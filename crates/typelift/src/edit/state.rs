@@ -46,6 +46,14 @@ pub(crate) fn variables(graph: &Graph, kind: LayerKind) -> HashSet<String> {
     found
 }
 
+/// The input that gives the length of the variables' first axis, and that length once a layer computes it.
+struct Batch {
+    input: Option<Output>,
+    length: Option<Output>,
+    /// True for the indices that reorder the variables, which have one axis.
+    is_beam: bool,
+}
+
 impl Edit<'_> {
     /// Turns pairs of input and output into variables: each Parameter becomes a ReadValue, and each Result an Assign.
     /// If `beam` is given, a Gather reorders axis 0 of each variable by these indices.
@@ -77,21 +85,17 @@ impl Edit<'_> {
     /// ```
     pub fn make_stateful(&mut self, pairs: &[StatePair], beam: Option<Output>) -> Result<Vec<LayerId>, EditError> {
         self.attempt(|edit| {
-            let mut batch = None;
-            let mut found = Vec::new();
-            for pair in pairs {
-                found.push(edit.make_variable(pair, pairs, beam, &mut batch)?);
-            }
-            Ok(found)
+            let mut batch =
+                Batch { input: beam.or_else(|| edit.open_input(pairs)), length: None, is_beam: beam.is_some() };
+            pairs.iter().map(|pair| edit.make_variable(pair, beam, &mut batch)).collect()
         })
     }
 
     fn make_variable(
         &mut self,
         StatePair { past, present, variable }: &StatePair,
-        pairs: &[StatePair],
         beam: Option<Output>,
-        batch: &mut Option<Output>,
+        batch: &mut Batch,
     ) -> Result<LayerId, EditError> {
         let (input, output) = (self.checked(*past)?, self.checked(*present)?);
         let refused = |reason: String| EditError::Other(reason);
@@ -108,7 +112,7 @@ impl Edit<'_> {
             return Err(refused(format!("the input `{name}` has type {old}, but the output `{output}` has {new}")));
         }
         let attends = self.attends(past.output(0));
-        let first = self.first_value(&old, given, attends, pairs, beam, batch)?;
+        let first = self.first_value(&old, given, attends, batch)?;
         let read = self.read_value(variable, &old).named(&name);
         let read = self.add(read, first.as_slice())?;
         let uses: Vec<_> = self.consumers(past.output(0)).collect();
@@ -140,9 +144,7 @@ impl Edit<'_> {
         tensor: &TensorType,
         given: Output,
         attends: bool,
-        pairs: &[StatePair],
-        beam: Option<Output>,
-        batch: &mut Option<Output>,
+        batch: &mut Batch,
     ) -> Result<Option<Output>, EditError> {
         let Some(dims) = tensor.shape.dims().map(<[Dim]>::to_vec) else { return Ok(None) };
         let grows = self.growing_axis(given, dims.len());
@@ -150,7 +152,7 @@ impl Edit<'_> {
         if dims.is_empty() || !is_open(0) || (1..dims.len()).any(is_open) {
             return Ok(None);
         }
-        let Some(batch) = self.batch(pairs, beam, batch)? else { return Ok(None) };
+        let Some(batch) = self.batch(batch)? else { return Ok(None) };
         let mut parts = vec![batch];
         for rest in dims[1..].chunk_by(|a, b| attends || a.value().is_some() == b.value().is_some()) {
             // openvino.genai and NPUs read the axis of a cache from a constant 0. The CPU plugin runs a constant 0 only in
@@ -179,35 +181,32 @@ impl Edit<'_> {
         usize::try_from(if axis < 0 { axis + rank as i64 } else { axis }).ok()
     }
 
-    /// Returns the length of the variables' first axis, as a tensor with one number.
-    fn batch(
-        &mut self,
-        pairs: &[StatePair],
-        beam: Option<Output>,
-        known: &mut Option<Output>,
-    ) -> Result<Option<Output>, EditError> {
-        if known.is_some() {
-            return Ok(*known);
-        }
-        let shape_of = NewLayer::new("ShapeOf", "opset3").with_attribute("output_type", "i64");
-        if let Some(beam) = beam {
-            *known = Some(self.add(shape_of, &[beam])?.output(0));
-            return Ok(*known);
-        }
+    /// Returns the first input with an unknown first dimension that does not become a variable.
+    fn open_input(&self, pairs: &[StatePair]) -> Option<Output> {
+        let pasts: HashSet<_> = pairs.iter().map(|pair| pair.past).collect();
         let is_open = |layer: &&Layer| {
             let dims = layer.outputs().first().and_then(|port| port.shape().dims());
-            let is_other = pairs.iter().all(|pair| pair.past != layer.id());
-            is_other && dims.is_some_and(|dims| dims.first().is_some_and(|dim| dim.value().is_none()))
+            let is_unknown = dims.is_some_and(|dims| dims.first().is_some_and(|dim| dim.value().is_none()));
+            ops::kind(layer) == LayerKind::Parameter && is_unknown && !pasts.contains(&layer.id())
         };
-        let parameters = self.layers().filter(|layer| self.is(layer.id(), LayerKind::Parameter));
-        let Some(input) = parameters.into_iter().find(is_open).map(|layer| layer.id().output(0)) else {
-            return Ok(None);
-        };
-        let shape = self.add(shape_of, &[input])?.output(0);
-        let (place, axis) = (self.constant_of(&[1], &[0_i64])?, self.constant_of(&[], &[0_i64])?);
-        let gather = NewLayer::new("Gather", "opset8").with_attribute("batch_dims", 0);
-        *known = Some(self.add(gather, &[shape, place, axis])?.output(0));
-        Ok(*known)
+        self.layers().find(is_open).map(|layer| layer.id().output(0))
+    }
+
+    /// Returns the length of the variables' first axis, as a tensor with one number.
+    fn batch(&mut self, batch: &mut Batch) -> Result<Option<Output>, EditError> {
+        if batch.length.is_some() {
+            return Ok(batch.length);
+        }
+        let Some(input) = batch.input else { return Ok(None) };
+        let shape_of = NewLayer::new("ShapeOf", "opset3").with_attribute("output_type", "i64");
+        let mut length = self.add(shape_of, &[input])?.output(0);
+        if !batch.is_beam {
+            let (place, axis) = (self.constant_of(&[1], &[0_i64])?, self.constant_of(&[], &[0_i64])?);
+            let gather = NewLayer::new("Gather", "opset8").with_attribute("batch_dims", 0);
+            length = self.add(gather, &[length, place, axis])?.output(0);
+        }
+        batch.length = Some(length);
+        Ok(batch.length)
     }
 
     /// Turns a variable into an input and an output of these names: the reverse of
@@ -257,7 +256,8 @@ impl Edit<'_> {
             edit.connect_all(after.into_iter().map(|input| (given, input)))?;
             edit.move_names(read.output(0), parameter.output(0))?;
             edit.remove_all(&[read, assign])?;
-            edit.set_name(parameter, &edit.unused_name(past.to_owned()))?;
+            let name = edit.unused_name(past.to_owned());
+            edit.set_name(parameter, &name)?;
             let mut names = edit.checked_output(parameter.output(0))?.names();
             if !names.iter().any(|name| name == past) {
                 names.push(past.to_owned());
@@ -310,7 +310,18 @@ impl Edit<'_> {
         element_type: Option<ElementType>,
         shape: Option<&Shape>,
     ) -> Result<(), EditError> {
-        let (read, assign) = self.variable(variable)?;
+        let layers = self.variable(variable)?;
+        self.set_variable_at(layers, variable, element_type, shape)
+    }
+
+    /// Does the same as [`set_variable`](Self::set_variable) for the layers that read and write a variable.
+    pub(crate) fn set_variable_at(
+        &mut self,
+        (read, assign): (LayerId, LayerId),
+        variable: &str,
+        element_type: Option<ElementType>,
+        shape: Option<&Shape>,
+    ) -> Result<(), EditError> {
         let old = self.checked_output(read.output(0))?.tensor_type();
         let new = TensorType {
             element_type: element_type.unwrap_or(old.element_type),

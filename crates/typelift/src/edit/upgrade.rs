@@ -20,7 +20,7 @@ impl Model {
         }
         self.drop_output_names()?;
         self.name_ends()?;
-        let mut changes = Vec::new();
+        let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
         for (id, tensor) in self.interface_types() {
             let from = tensor.element_type;
             let is_input = self.graph.layer(id).is_some_and(|layer| ops::kind(layer) == LayerKind::Parameter);
@@ -29,12 +29,10 @@ impl Model {
             if from == to || fidelity(from, to).is_none() {
                 continue;
             }
-            changes.extend(if is_input {
-                self.retype_input(id, [from, to])?
-            } else {
-                self.retype_output(id, [from, to])?
-            });
+            if is_input { inputs.push((id, [from, to], false)) } else { outputs.push((id, [from, to])) }
         }
+        let mut changes = self.retype_inputs(&inputs)?;
+        changes.extend(self.retype_outputs(&outputs)?);
         self.version = IrVersion::V11;
         if !changes.is_empty() {
             let _ = crate::infer(self);

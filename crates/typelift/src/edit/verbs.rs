@@ -56,7 +56,7 @@ impl Edit<'_> {
             return Ok(());
         }
         let name = self.checked(id)?.name().to_owned();
-        match self.tensor_named(&name)? {
+        match self.graph.tensor_called(&name)? {
             Some(other) if is_named => Err(EditError::NameTaken { name, layer: other.layer }),
             Some(_) => Ok(()),
             None if name.is_empty() => Ok(()),

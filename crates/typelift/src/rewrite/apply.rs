@@ -19,8 +19,8 @@ use super::{
 };
 use crate::base::hash::{HashMap, HashSet};
 use crate::base::progress::each;
+use crate::edit::Edit;
 use crate::edit::precision_marks::Marks;
-use crate::edit::{Edit, TakenNames};
 use crate::findings::{Diagnostic, Known, LayerRef};
 use crate::model::graph::{Attribute, EditError, Graph, Layer, LayerId, Model, Output, OutputPort, Place};
 use crate::model::shape::TensorType;
@@ -200,7 +200,6 @@ fn apply_all(
             memory: &mut memory,
             sites: Vec::new(),
             constants: Added::default(),
-            names: None,
             failure: None,
             skipped: Vec::new(),
             tries_others: false,
@@ -363,8 +362,6 @@ struct Sweep<'s> {
     sites: Vec<Site>,
     /// Constants that were added to the current graph.
     constants: Added,
-    /// The names of the current graph, if a rule needed them.
-    names: Option<TakenNames>,
     /// Error with more details than that of the edit.
     failure: Option<RewriteError>,
     skipped: Vec<RewriteError>,
@@ -380,7 +377,6 @@ impl Sweep<'_> {
             return Ok(());
         }
         self.forget_constants(place);
-        self.names = None;
         let mut edit = edit.at(place)?;
         each("rewrite", found).try_for_each(|found| self.apply(&mut edit, place, found))
     }
@@ -404,7 +400,6 @@ impl Sweep<'_> {
                 self.memory.refused.extend(root.map(|root| (place.clone(), root, rule)));
                 // Added constants may have been removed.
                 self.forget_constants(place);
-                self.names = None;
                 Ok(())
             }
             done => done,
@@ -421,7 +416,7 @@ impl Sweep<'_> {
         let marks = MatchMarks::of(edit, &rule.pattern, &found.bound);
         let mut is_same = false;
         let Placed { added, root_stays, edited: _, losses } = match edit.attempt(|edit| {
-            let placed = replace(edit, rule, &found, root, (&mut self.constants, &mut self.names), self.refusal)?;
+            let placed = replace(edit, rule, &found, root, &mut self.constants, self.refusal)?;
             is_same = placed.root_stays && !placed.edited && before.is_same(edit, &placed.added);
             if is_same { Err(EditError::Other(String::new())) } else { Ok(placed) }
         }) {
@@ -453,9 +448,6 @@ impl Sweep<'_> {
             return Err(EditError::Other(String::new()));
         }
         marks.hand_on(edit, added.iter().copied().chain(root_stays.then_some(root)))?;
-        if let Some(names) = &mut self.names {
-            added.iter().chain([&root]).filter_map(|&id| edit.layer(id)).for_each(|layer| names.add(layer));
-        }
         let generation = |id: LayerId| self.memory.generations.get(&(place.clone(), id)).copied().unwrap_or_default();
         // Shared layers are kept and not counted; the others are removed with the match.
         let consumed = found.bound.layers.iter().filter(|&&(id, at)| id == root || !is_shared(&rule.pattern, at));
@@ -629,7 +621,7 @@ fn replace(
     rule: &Rule,
     found: &Found,
     root: LayerId,
-    (constants, names): (&mut Added, &mut Option<TakenNames>),
+    constants: &mut Added,
     refusal: OnRefusal,
 ) -> Result<Placed, EditError> {
     match &rule.replacement {
@@ -675,7 +667,7 @@ fn replace(
         }
         Right::Side(side) => build(edit, rule, side, found, root, constants, refusal),
         Right::Known => known::replace(edit, &found.bound, root, constants, refusal),
-        Right::Branch => known::choose(edit, &found.bound, root, names),
+        Right::Branch => known::choose(edit, &found.bound, root),
         Right::Split => pieces::split(edit, &found.bound, constants, refusal),
     }
 }

@@ -11,8 +11,8 @@ use super::losses::Losses;
 use super::swap::{Found, OnRefusal, Placed, is_random, swap};
 use super::values;
 use crate::base::hash::HashSet;
+use crate::edit::Edit;
 use crate::edit::precision_marks::Marks;
-use crate::edit::{Edit, TakenNames};
 use crate::model::graph::{EditError, Graph, Layer, LayerId, Model, Output};
 use crate::model::weights::Weights;
 use crate::ops::values::array::Array;
@@ -107,19 +107,13 @@ impl<'a> Branches<'a> {
     }
 }
 
-/// Replaces an If by the branch that runs. The names of the graph are collected at the first one.
-pub(super) fn choose(
-    edit: &mut Edit<'_>,
-    bound: &Bindings,
-    root: LayerId,
-    names: &mut Option<TakenNames>,
-) -> Result<Placed, EditError> {
+/// Replaces an If by the branch that runs.
+pub(super) fn choose(edit: &mut Edit<'_>, bound: &Bindings, root: LayerId) -> Result<Placed, EditError> {
     let branch = match bound.names.first() {
         Some(Some(Bound::Number(branch))) => *branch as usize,
         _ => 0,
     };
-    let names = names.get_or_insert_with(|| TakenNames::of(edit));
-    let added = edit.inline_body(root, branch, names)?;
+    let added = edit.inline_body(root, branch)?;
     Ok(Placed { added, root_stays: false, edited: false, losses: Losses::default() })
 }
 

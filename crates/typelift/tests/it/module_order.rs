@@ -39,6 +39,7 @@ const CHANGES: &[(&str, &[&str])] = &[
     ("enter", &["edit"]),
     ("feed", &["edit"]),
     ("feed_all", &["edit"]),
+    ("free_name", &["edit"]),
     ("ignore", &["text"]),
     ("index_layers", &["text", "rewrite"]),
     ("join", &["edit"]),
@@ -50,6 +51,7 @@ const CHANGES: &[(&str, &[&str])] = &[
     ("roll_back", &["edit"]),
     ("set_outputs", &["edit"]),
     ("take_all", &["edit"]),
+    ("tensor_called", &["edit"]),
     ("to_mut", &["edit"]),
     ("wire", &["text", "rewrite"]),
 ];

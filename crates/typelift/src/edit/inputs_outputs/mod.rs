@@ -5,7 +5,7 @@ mod layout;
 
 pub use layout::LayoutChange;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
 
 use serde::Serialize;
@@ -13,6 +13,7 @@ use thiserror::Error;
 use typelift_promote::{ElementType, fidelity};
 
 use crate::base::names::{is_glob, matches_glob};
+use crate::edit::Edit;
 use crate::edit::changes::{Action, Change, Changes};
 use crate::edit::indices::Narrowing;
 use crate::findings::{Code, Diagnostic, Fix, FixAction, LayerRef, message};
@@ -249,13 +250,10 @@ impl Model {
                 found = having(names);
             }
         }
-        if found.is_empty() {
-            let is_meant = |layer: &&&Layer| {
-                let tensor = self.graph.tensor(name).ok();
-                tensor.is_some_and(|tensor| match end {
-                    End::Input => tensor.layer == layer.id(),
-                    End::Output => self.graph.producer(layer.id().input(0)) == Some(tensor),
-                })
+        if let (true, Ok(tensor)) = (found.is_empty(), self.graph.tensor(name)) {
+            let is_meant = |layer: &&&Layer| match end {
+                End::Input => tensor.layer == layer.id(),
+                End::Output => self.graph.producer(layer.id().input(0)) == Some(tensor),
             };
             found = ends.iter().filter(is_meant).map(|layer| layer.id()).collect();
         }
@@ -345,7 +343,7 @@ impl Model {
     }
 
     /// Changes the element type, the shape, or both of an input.
-    pub(crate) fn set_input_at(
+    fn set_input_at(
         &mut self,
         id: LayerId,
         element_type: Option<ElementType>,
@@ -375,13 +373,11 @@ impl Model {
     ) -> Result<Vec<LayerId>, InterfaceError> {
         let types = types.iter().map(|(name, element_type)| (name, Some(*element_type), None));
         let shapes = shapes.iter().map(|(name, shape)| (name, None, Some(shape)));
-        let mut changed = Vec::new();
+        let (mut changed, mut seen) = (Vec::new(), HashSet::new());
         for (name, element_type, shape) in types.chain(shapes) {
             for (id, _) in self.ends_matching(End::Input, name)? {
                 self.set_input_at(id, element_type, shape)?;
-                if !changed.contains(&id) {
-                    changed.push(id);
-                }
+                changed.extend(seen.insert(id).then_some(id));
             }
         }
         Ok(changed)
@@ -412,32 +408,24 @@ impl Model {
     /// ```
     pub fn convert_input(&mut self, name: &str, element_type: ElementType) -> Result<Vec<Change>, InterfaceError> {
         let id = self.find_input(name)?;
-        self.convert_input_at(id, name, element_type)
+        self.convert_inputs(&[(id, name.to_owned())], element_type)
     }
 
-    /// Does the same as [`convert_input`](Self::convert_input) for an input that was found by a name.
-    pub(crate) fn convert_input_at(
+    /// Does the same as [`convert_input`](Self::convert_input) for inputs that were found by these names.
+    pub(crate) fn convert_inputs(
         &mut self,
-        id: LayerId,
-        name: &str,
-        element_type: ElementType,
+        inputs: &[(LayerId, String)],
+        to: ElementType,
     ) -> Result<Vec<Change>, InterfaceError> {
-        let Some(layer) = self.graph.layer(id) else { return Ok(Vec::new()) };
-        let written = layer.attribute("element_type").and_then(ElementType::from_name);
-        let from = check_convertible(End::Input, name, written, element_type)?;
-        if from == element_type {
-            return Ok(Vec::new());
+        let mut new = Vec::new();
+        for (id, name) in inputs {
+            let Some(layer) = self.graph.layer(*id) else { continue };
+            let written = layer.attribute("element_type").and_then(ElementType::from_name);
+            let from = check_convertible(End::Input, name, written, to)?;
+            let is_accepted = to.is_integer() && self.is_only_index(*id);
+            new.extend((from != to).then_some((*id, [from, to], is_accepted)));
         }
-        if element_type.is_integer() && self.is_only_index(id) {
-            self.set_input(name, Some(element_type), None)?;
-            let mut changes = Changes::default();
-            if let Some(layer) = self.graph.layer(id) {
-                let reason = format!("the type of the input is changed to {element_type}, which all its users accept");
-                changes.add(Action::Retyped, layer, [from, element_type], reason);
-            }
-            return Ok(changes.list);
-        }
-        Ok(self.retype_input(id, [from, element_type])?)
+        Ok(self.retype_inputs(&new)?)
     }
 
     /// True if all users of an input take it as indices, of any integer type.
@@ -450,23 +438,35 @@ impl Model {
         users.peek().is_some() && users.all(takes_any)
     }
 
-    /// Gives an input another element type, and converts it back after the Parameter.
-    pub(crate) fn retype_input(&mut self, id: LayerId, [from, to]: [ElementType; 2]) -> Result<Vec<Change>, EditError> {
-        let layer = self.graph.layer(id).ok_or(EditError::NoLayer(id))?;
-        let name = self.graph.unused_name(format!("{}/to_{from}", layer.name()));
-        let convert = self.edit(|graph| {
-            let convert = graph.insert_after(id.output(0), NewLayer::convert(from).named(&name), &[])?;
-            graph.set_attribute(id, "element_type", to.name())?;
-            Ok(convert)
+    /// Gives inputs other element types, each from the first to the second one. A Convert after the Parameter restores the
+    /// first, unless all users accept the second.
+    pub(crate) fn retype_inputs(
+        &mut self,
+        inputs: &[(LayerId, [ElementType; 2], bool)],
+    ) -> Result<Vec<Change>, EditError> {
+        let converts = self.edit(|graph| {
+            let retype = |&(id, [from, to], is_accepted): &(LayerId, [ElementType; 2], bool)| {
+                let back = (!is_accepted).then(|| graph.convert_back(id, from)).transpose()?;
+                graph.set_attribute(id, "element_type", to.name())?;
+                Ok(back)
+            };
+            inputs.iter().map(retype).collect::<Result<Vec<_>, EditError>>()
         })?;
         let mut changes = Changes::default();
-        if let Some(layer) = self.graph.layer(id) {
-            let reason = format!("the type of the input is changed to {to}");
-            changes.add(Action::Retyped, layer, [from, to], reason);
-        }
-        if let Some(layer) = self.graph.layer(convert) {
-            let reason = format!("the layers after the input still compute in {from}");
-            changes.add(Action::Inserted, layer, [to, from], reason);
+        for (&(id, [from, to], _), convert) in inputs.iter().zip(converts) {
+            let end = if convert.is_none() { ", which all its users accept" } else { "" };
+            if let Some(layer) = self.graph.layer(id) {
+                changes.add(
+                    Action::Retyped,
+                    layer,
+                    [from, to],
+                    format!("the type of the input is changed to {to}{end}"),
+                );
+            }
+            if let Some(layer) = convert.and_then(|convert| self.graph.layer(convert)) {
+                let reason = format!("the layers after the input still compute in {from}");
+                changes.add(Action::Inserted, layer, [to, from], reason);
+            }
         }
         Ok(self.with_sources(changes))
     }
@@ -480,47 +480,38 @@ impl Model {
     /// changed then.
     pub fn convert_output(&mut self, name: &str, element_type: ElementType) -> Result<Vec<Change>, InterfaceError> {
         let id = self.find_output(name)?;
-        self.convert_output_at(id, name, element_type)
+        self.convert_outputs(&[(id, name.to_owned())], element_type)
     }
 
-    /// Does the same as [`convert_output`](Self::convert_output) for an output that was found by a name.
-    pub(crate) fn convert_output_at(
+    /// Does the same as [`convert_output`](Self::convert_output) for outputs that were found by these names.
+    pub(crate) fn convert_outputs(
         &mut self,
-        id: LayerId,
-        name: &str,
-        element_type: ElementType,
+        outputs: &[(LayerId, String)],
+        to: ElementType,
     ) -> Result<Vec<Change>, InterfaceError> {
-        let source = self.graph.producer(id.input(0));
-        let Some(port) = source.and_then(|source| self.graph.output(source)) else { return Ok(Vec::new()) };
-        let from = check_convertible(End::Output, name, Some(port.element_type), element_type)?;
-        if from == element_type {
-            return Ok(Vec::new());
+        let mut new = Vec::new();
+        for (id, name) in outputs {
+            let source = self.graph.producer(id.input(0));
+            let Some(port) = source.and_then(|source| self.graph.output(source)) else { continue };
+            let from = check_convertible(End::Output, name, Some(port.element_type), to)?;
+            new.extend((from != to).then_some((*id, [from, to])));
         }
-        Ok(self.retype_output(id, [from, element_type])?)
+        Ok(self.retype_outputs(&new)?)
     }
 
-    /// Converts the input of a Result to another element type.
-    pub(crate) fn retype_output(
-        &mut self,
-        id: LayerId,
-        [from, to]: [ElementType; 2],
-    ) -> Result<Vec<Change>, EditError> {
-        let input = id.input(0);
-        let source = self.graph.producer(input).ok_or(EditError::NoInput(input))?;
-        let producer = self.graph.layer(source.layer).ok_or(EditError::NoLayer(source.layer))?;
-        let is_renamed = self.version == IrVersion::V10 && ops::kind(producer) != LayerKind::Parameter;
-        let name = self.graph.unused_name(format!("{}/to_{to}", producer.name()));
-        let convert = self.edit(|graph| {
-            let convert = graph.insert_before(input, NewLayer::convert(to).named(&name), &[])?;
-            if is_renamed {
-                graph.take_version_10_name(source, convert)?;
-            }
-            Ok(convert)
+    /// Converts the inputs of Results to other element types, each from the first to the second one.
+    pub(crate) fn retype_outputs(&mut self, outputs: &[(LayerId, [ElementType; 2])]) -> Result<Vec<Change>, EditError> {
+        let is_old = self.version == IrVersion::V10;
+        let converts = self.edit(|graph| {
+            let converts = outputs.iter().map(|&(id, [_, to])| graph.convert_before(id.input(0), to, is_old));
+            converts.collect::<Result<Vec<_>, _>>()
         })?;
         let mut changes = Changes::default();
-        for (action, id) in [(Action::Inserted, convert), (Action::Retyped, id)] {
-            if let Some(layer) = self.graph.layer(id) {
-                changes.add(action, layer, [from, to], format!("the type of the output is changed to {to}"));
+        for (&(id, [from, to]), convert) in outputs.iter().zip(converts) {
+            for (action, id) in [(Action::Inserted, convert), (Action::Retyped, id)] {
+                if let Some(layer) = self.graph.layer(id) {
+                    changes.add(action, layer, [from, to], format!("the type of the output is changed to {to}"));
+                }
             }
         }
         Ok(self.with_sources(changes))
@@ -634,6 +625,29 @@ impl Model {
             .into_iter()
             .flatten()
             .collect()
+    }
+}
+
+impl Edit<'_> {
+    /// Adds a Convert to a type after an input.
+    fn convert_back(&mut self, id: LayerId, to: ElementType) -> Result<LayerId, EditError> {
+        let name = format!("{}/to_{to}", self.layer(id).ok_or(EditError::NoLayer(id))?.name());
+        let name = self.unused_name(name);
+        self.insert_after(id.output(0), NewLayer::convert(to).named(&name), &[])
+    }
+
+    /// Adds a Convert to a type before a Result.
+    fn convert_before(&mut self, input: Input, to: ElementType, is_old: bool) -> Result<LayerId, EditError> {
+        let source = self.producer(input).ok_or(EditError::NoInput(input))?;
+        let producer = self.layer(source.layer).ok_or(EditError::NoLayer(source.layer))?;
+        let is_renamed = is_old && ops::kind(producer) != LayerKind::Parameter;
+        let name = format!("{}/to_{to}", producer.name());
+        let name = self.unused_name(name);
+        let convert = self.insert_before(input, NewLayer::convert(to).named(&name), &[])?;
+        if is_renamed {
+            self.take_version_10_name(source, convert)?;
+        }
+        Ok(convert)
     }
 }
 

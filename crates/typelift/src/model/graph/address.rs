@@ -144,7 +144,7 @@ impl Graph {
     }
 
     /// The tensor that a layer stands for: its first output, or what it takes if it is a Result.
-    fn main_tensor(&self, id: LayerId) -> Output {
+    pub(crate) fn main_tensor(&self, id: LayerId) -> Output {
         let is_end =
             self.layer(id).is_some_and(|layer| layer.outputs.is_empty() || layer.start() == Some(Start::Result));
         self.producer(id.input(0)).filter(|_| is_end).unwrap_or(id.output(0))
@@ -158,7 +158,7 @@ impl Graph {
         self.tensor_named_among(name, self.unordered())
     }
 
-    fn tensor_named_among<'g>(
+    pub(super) fn tensor_named_among<'g>(
         &'g self,
         name: &str,
         layers: impl Iterator<Item = &'g Layer>,

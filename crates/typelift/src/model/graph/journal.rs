@@ -11,7 +11,7 @@ use petgraph::visit::{EdgeRef, IntoEdgeReferences};
 
 use super::layer::Joints;
 use super::visits;
-use super::{BackEdge, Body, EditError, Graph, Input, Layer, LayerId, Output, PortMapEntry, Text, Wire};
+use super::{BackEdge, Body, EditError, Graph, Input, Layer, LayerId, Names, Output, PortMapEntry, Text, Wire};
 use crate::base::hash::{HashMap, HashSet};
 use crate::base::span::Span;
 
@@ -68,6 +68,8 @@ pub(super) struct Journal {
     gone_layers: usize,
     /// True if a new edge may close a cycle.
     may_close_cycle: bool,
+    /// Index of the names, once an edit has searched one.
+    pub(super) names: Option<Box<Names>>,
 }
 
 impl Journal {
@@ -87,10 +89,12 @@ pub(super) type End = (NodeIndex, u32);
 const FEW: usize = 32;
 
 impl Graph {
-    /// The layers that the batch added, changed or renamed since its journal had this length.
+    /// The layers that the batch added, removed, changed or renamed since its journal had this length.
     pub(super) fn touched_since(&self, mark: usize) -> impl Iterator<Item = LayerId> {
         self.journal.records.iter().skip(mark).filter_map(|record| match record {
-            Record::Added(node) | Record::Changed(node, _) => Some(self.storage.node_weight(*node)?.id),
+            Record::Added(node) | Record::Removed(node) | Record::Changed(node, _) => {
+                Some(self.storage.node_weight(*node)?.id)
+            }
             Record::Named(renamed) => Some(renamed.output.layer),
             _ => None,
         })
@@ -354,6 +358,16 @@ impl Graph {
     /// Undoes all records beyond this length of the journal, the last one first. In this order each edge is at the
     /// head of petgraph's lists.
     pub(crate) fn roll_back(&mut self, mark: usize) {
+        let names = self.journal.names.take();
+        let touched: Vec<_> = names.iter().flat_map(|_| self.touched_since(mark)).collect();
+        self.undo(mark);
+        self.journal.names = names.map(|mut names| {
+            names.rewind(self, mark, &touched);
+            names
+        });
+    }
+
+    fn undo(&mut self, mark: usize) {
         while self.journal.len() > mark
             && let Some(record) = self.journal.records.pop()
         {

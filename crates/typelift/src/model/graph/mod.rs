@@ -202,7 +202,7 @@ impl Graph {
 
     /// Every layer in no particular order, which is faster than [`layers`](Self::layers).
     pub(crate) fn unordered(&self) -> impl Iterator<Item = &Layer> {
-        self.storage.node_weights().filter(|layer| !layer.gone)
+        self.storage.node_weights().inspect(|_| visits::note_layer()).filter(|layer| !layer.gone)
     }
 
     /// Returns the number of layers, without bodies.
@@ -222,7 +222,8 @@ impl Graph {
     /// Returns every layer: those of the file in its order, each added one just before its first consumer. Added
     /// Parameters follow those of the file, in the order of their ids: this is the order of the model's inputs.
     pub fn layers(&self) -> impl Iterator<Item = &Layer> {
-        self.written_order().into_iter().filter_map(|node| self.storage.node_weight(node)).filter(|layer| !layer.gone)
+        let order = self.written_order().into_iter().inspect(|_| visits::note_layer());
+        order.filter_map(|node| self.storage.node_weight(node)).filter(|layer| !layer.gone)
     }
 
     /// Every layer that has bodies, in the order of [`layers`](Self::layers).
@@ -377,7 +378,8 @@ impl Graph {
 
     fn is_in_order(&self) -> bool {
         // The check begins with the newest edges, which most likely violate the order.
-        self.storage.edge_references().rev().all(|edge| edge.source() < edge.target() || edge.weight().gone)
+        let mut edges = self.storage.edge_references().rev().inspect(visits::note);
+        edges.all(|edge| edge.source() < edge.target() || edge.weight().gone)
     }
 
     /// The nodes in [topological order](Self::topological_order).

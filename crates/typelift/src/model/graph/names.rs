@@ -22,13 +22,18 @@ pub struct Names {
     layers: HashMap<u64, SmallVec<[LayerId; 1]>>,
     /// Length of the batch's journal up to which the index is current.
     seen: usize,
+    /// The next number to try after a name of a layer that is taken.
+    next: HashMap<String, u64>,
 }
 
 impl Names {
     /// Indexes the names in a model.
     #[must_use]
     pub fn of(model: &Model) -> Self {
-        let graph = model.graph();
+        Self::of_graph(model.graph())
+    }
+
+    fn of_graph(graph: &Graph) -> Self {
         let mut names = Self { seen: graph.batch_len(), ..Self::default() };
         graph.unordered().for_each(|layer| names.add(layer));
         names
@@ -36,9 +41,18 @@ impl Names {
 
     /// Adds the names that the current [batch](crate::Batch) has set since the last update.
     pub fn update(&mut self, model: &Model) {
-        let graph = model.graph();
+        self.follow(model.graph());
+    }
+
+    fn follow(&mut self, graph: &Graph) {
         graph.touched_since(self.seen).filter_map(|id| graph.layer(id)).for_each(|layer| self.add(layer));
         self.seen = graph.batch_len();
+    }
+
+    /// Adds the names that undone changes gave back to these layers. The journal has this length again.
+    pub(super) fn rewind(&mut self, graph: &Graph, mark: usize, touched: &[LayerId]) {
+        touched.iter().filter_map(|&id| graph.layer(id)).for_each(|layer| self.add(layer));
+        self.seen = self.seen.min(mark);
     }
 
     fn add(&mut self, layer: &Layer) {
@@ -75,6 +89,38 @@ impl Names {
     /// [`FindError`] if there is none, or more than one.
     pub fn tensor(&self, model: &Model, name: &str) -> Result<Output, FindError> {
         model.graph().tensor_among(name, &|name| self.candidates(model.graph(), name))
+    }
+}
+
+impl Graph {
+    /// Looks names up in the index of the batch, which the first search makes.
+    fn with_names<T>(&mut self, look: impl FnOnce(&mut Names, &Self) -> T) -> T {
+        let mut names = self.journal.names.take().unwrap_or_else(|| Box::new(Names::of_graph(self)));
+        names.follow(self);
+        let found = look(&mut names, self);
+        self.journal.names = Some(names);
+        found
+    }
+
+    /// Does the same as [`unused_name`](Self::unused_name), in constant time.
+    pub(crate) fn free_name(&mut self, name: String) -> String {
+        self.with_names(|names, graph| {
+            let is_taken = |known: &Names, name: &str| known.candidates(graph, name).any(|it| *it.name == *name);
+            if !is_taken(names, &name) {
+                return name;
+            }
+            let first = names.next.get(&name).copied().unwrap_or(2);
+            let mut free = (first..).filter(|number| !is_taken(names, &format!("{name}_{number}")));
+            let number = free.next().unwrap_or(first);
+            let found = format!("{name}_{number}");
+            names.next.insert(name, number + 1);
+            found
+        })
+    }
+
+    /// Does the same as [`tensor_named`](Self::tensor_named), in constant time.
+    pub(crate) fn tensor_called(&mut self, name: &str) -> Result<Option<Output>, FindError> {
+        self.with_names(|names, graph| graph.tensor_named_among(name, names.candidates(graph, name)))
     }
 }
 

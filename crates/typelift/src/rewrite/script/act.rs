@@ -5,12 +5,13 @@ use std::path::Path;
 
 use typelift_promote::ElementType;
 
-use super::expression::{Formula, Lets, Own};
-use super::names::{all as names, ends as end_names, renamed, tensors, with_suggestion};
+use super::expression::{Formula, Lets, Own, Resolved};
+use super::names::{all as names, edited, ends as end_names, renamed, tensors, with_suggestion};
 use super::statement::{Owner, Statement};
 use super::{ends, lora, state};
 use crate::base::hash::HashSet;
 use crate::base::names::{is_glob, matches_glob, nearest};
+use crate::edit::Edit;
 use crate::edit::inputs_outputs::End;
 use crate::edit::precision_marks::Spelling;
 use crate::findings::reason;
@@ -36,27 +37,24 @@ impl Statement {
                     Self::Before { name: same, value } if same == name => Some(value),
                     _ => None,
                 });
-                end_names(model, End::Input, name)?.iter().try_for_each(|(id, name)| match before {
-                    Some(value) => before_input(model, *id, Some((*element_type, shape.clone())), value, lets),
-                    None => retype_input(model, *id, name, *element_type, shape.as_ref()),
-                })
+                let found = end_names(model, End::Input, name)?;
+                match before {
+                    Some(value) => before_inputs(model, &found, Some((*element_type, shape.as_ref())), value, lets),
+                    None => retype_inputs(model, &found, *element_type, shape.as_ref()),
+                }
             }
             Self::Before { name, value } => {
                 if all.iter().any(|other| matches!(other, Self::Input { name: same, .. } if same == name)) {
                     return Ok(());
                 }
-                end_names(model, End::Input, name)?
-                    .iter()
-                    .try_for_each(|(id, _)| before_input(model, *id, None, value, lets))
+                let found = end_names(model, End::Input, name)?;
+                before_inputs(model, &found, None, value, lets)
             }
             Self::Output { name, element_type } => {
-                end_names(model, End::Output, name)?.iter().try_for_each(|(id, name)| {
-                    model.convert_output_at(*id, name, *element_type).map(drop).map_err(|error| error.to_string())
-                })
+                let found = end_names(model, End::Output, name)?;
+                model.convert_outputs(&found, *element_type).map(drop).map_err(|error| error.to_string())
             }
-            Self::After { name, value } => tensors(model, name)?
-                .into_iter()
-                .try_for_each(|(tensor, found)| after(model, Own { tensor, name: Some((name, &found)) }, value, lets)),
+            Self::After { name, value } => after(model, name, value, lets),
             Self::Tap { name, new } => tap(model, name, new.as_deref()),
             Self::Cut { names } => cut(model, names),
             Self::Piece { from, to } => {
@@ -65,7 +63,7 @@ impl Statement {
                     Ok(found.into_iter().flatten().map(|(tensor, _)| tensor).collect())
                 };
                 let (from, to) = (all(from)?, all(to)?);
-                model.edit(|edit| edit.extract(&from, &to)).map_err(|error| error.describe(model.graph()))
+                edited(model, |edit| edit.extract(&from, &to))
             }
             Self::CutBlocks { numbers } => cut_blocks(model, numbers),
             Self::Inline { name } => inline(model, name),
@@ -107,17 +105,16 @@ fn rename(model: &mut Model, old: &str, new: &str) -> Result<(), String> {
     }
     let pairs: Vec<_> =
         names.into_iter().map(|name| renamed(old, new, &name).map(|new| (name, new))).collect::<Result<_, _>>()?;
-    let edited = model.edit(|edit| edit.rename_all(pairs.iter().map(|(old, new)| (old.as_str(), new.as_str()))));
-    edited.map_err(|error| error.describe(model.graph()))
+    edited(model, |edit| edit.rename_all(pairs.iter().map(|(old, new)| (old.as_str(), new.as_str()))))
 }
 
 fn tap(model: &mut Model, name: &str, new: Option<&str>) -> Result<(), String> {
-    for (tensor, found) in tensors(model, name)? {
+    let named = |(tensor, found): (Output, String)| {
         let new = new.map(|new| if found == name { Ok(new.to_owned()) } else { renamed(name, new, &found) });
-        let new = new.transpose()?;
-        model.edit(|edit| edit.expose(tensor, new.as_deref())).map_err(|error| error.describe(model.graph()))?;
-    }
-    Ok(())
+        Ok((tensor, new.transpose()?))
+    };
+    let found = tensors(model, name)?.into_iter().map(named).collect::<Result<Vec<_>, String>>()?;
+    edited(model, |edit| found.iter().try_for_each(|(tensor, new)| edit.expose(*tensor, new.as_deref()).map(drop)))
 }
 
 fn cut(model: &mut Model, names: &[String]) -> Result<(), String> {
@@ -126,7 +123,7 @@ fn cut(model: &mut Model, names: &[String]) -> Result<(), String> {
             if model.graph().output(tensor).is_none() {
                 return Err(format!("`{found}` depends on another tensor of the list and was removed with it"));
             }
-            model.edit(|edit| edit.cut(tensor)).map_err(|error| error.describe(model.graph()))?;
+            edited(model, |edit| edit.cut(tensor))?;
         }
     }
     Ok(())
@@ -140,7 +137,7 @@ fn cut_blocks(model: &mut Model, numbers: &RangeInclusive<u64>) -> Result<(), St
         return Err(no_blocks(model, numbers));
     }
     let (from, to) = border(model.graph(), &inside);
-    model.edit(|edit| edit.extract(&from, &to)).map_err(|error| error.describe(model.graph()))
+    edited(model, |edit| edit.extract(&from, &to))
 }
 
 /// Replaces If layers of this name by their executed branch, if the condition is known; also in bodies.
@@ -160,9 +157,7 @@ fn inline(model: &mut Model, name: &str) -> Result<(), String> {
     if known.is_empty() {
         return Err(format!("the condition of `{name}` is not a constant"));
     }
-    let edited =
-        model.edit(|edit| known.iter().try_for_each(|(place, id, branch)| edit.at(place)?.inline(*id, *branch)));
-    edited.map_err(|error| error.describe(model.graph()))
+    edited(model, |edit| known.iter().try_for_each(|(place, id, branch)| edit.at(place)?.inline(*id, *branch)))
 }
 
 /// Appends the model of a file to this one.
@@ -181,12 +176,11 @@ fn join(model: &mut Model, file: &Path, prefix: &str, joints: &[(String, String)
 /// Names an expression for later statements.
 fn give_name(model: &mut Model, lets: &mut Lets, name: &str, value: &Formula) -> Result<(), String> {
     let value = value.resolve(model, lets, None)?;
-    let edited = model.edit(|edit| {
+    let (tensor, added) = edited(model, |edit| {
         let start = edit.batch_len();
         let tensor = value.build(edit, None)?;
         Ok((tensor, edit.added_since(start).collect::<Vec<_>>()))
-    });
-    let (tensor, added) = edited.map_err(|error| error.describe(model.graph()))?;
+    })?;
     lets.added.extend(added);
     lets.tensors.insert(name.to_owned(), tensor);
     Ok(())
@@ -200,15 +194,15 @@ fn set(model: &mut Model, name: &str, value: &Formula, lets: &Lets) -> Result<()
         let layer = model.graph().layer(tensor.layer).map(self_describe).unwrap_or_default();
         return Err(format!("{layer} is not a constant"));
     }
-    for (tensor, constant, found) in found {
-        let array = assigned(model, constant, Own { tensor, name: Some((name, found)) }, value, lets)?;
-        let dims: Vec<_> = array.dims.iter().map(|&dim| dim as i64).collect();
-        let bytes = array.encode().ok_or_else(|| format!("{} is not numeric", array.element_type))?;
-        model
-            .edit(|edit| edit.set_constant(constant, array.element_type, &dims, &bytes))
-            .map_err(|error| error.describe(model.graph()))?;
-    }
-    Ok(())
+    let owns: Vec<_> =
+        found.iter().map(|(tensor, _, found)| Own { tensor: *tensor, name: Some((name, found)) }).collect();
+    let values = value.resolve_all(model, lets, &owns)?;
+    edited(model, |edit| {
+        found.iter().zip(&values).try_for_each(|((tensor, constant, _), value)| {
+            let array = assigned(edit, *constant, *tensor, value, lets).map_err(EditError::Other)?;
+            ends::put(edit, *constant, &array)
+        })
+    })
 }
 
 fn stored(model: &Model, tensor: Output) -> Option<LayerId> {
@@ -221,11 +215,16 @@ fn stored(model: &Model, tensor: Output) -> Option<LayerId> {
 }
 
 /// Evaluates an expression for a constant, in its stored type.
-fn assigned(model: &Model, constant: LayerId, own: Own, value: &Formula, lets: &Lets) -> Result<Array, String> {
-    let known = values::values(model.graph(), model.weights(), own.tensor);
-    let known = known.ok_or("the values of the constant are unknown")?;
-    let array = value.resolve(model, lets, Some(own))?.values(model, known.element_type, &known.dims)?;
-    let narrow = model.graph().layer(constant).and_then(Layer::stored_as).map(|(ty, _)| ty);
+fn assigned(
+    edit: &Edit<'_>,
+    constant: LayerId,
+    tensor: Output,
+    value: &Resolved<'_>,
+    lets: &Lets,
+) -> Result<Array, String> {
+    let known = values::values(edit, edit.weights(), tensor).ok_or("the values of the constant are unknown")?;
+    let array = value.values(edit, known.element_type, &known.dims)?;
+    let narrow = edit.layer(constant).and_then(Layer::stored_as).map(|(ty, _)| ty);
     let narrow = narrow.filter(|&ty| ty != known.element_type && array.element_type == known.element_type);
     let Some(ty) = narrow else { return Ok(array) };
     let exact = array.converted(ty).filter(|narrow| narrow.converted(array.element_type).as_ref() == Some(&array));
@@ -253,13 +252,10 @@ fn info(model: &mut Model, owner: &Owner, path: &str, value: &str) -> Result<(),
         return ends::layout(model, name, value);
     }
     if let (true, Some(tensor)) = (found.is_empty(), port_named(model, name)) {
-        return model
-            .edit(|edit| edit.set_tensor_rt_info(tensor, key, value))
-            .map_err(|error| error.describe(model.graph()));
+        return edited(model, |edit| edit.set_tensor_rt_info(tensor, key, value));
     }
     if !found.is_empty() {
-        let edited = model.edit(|edit| found.iter().try_for_each(|&id| edit.set_rt_info(id, key, value)));
-        return edited.map_err(|error| error.describe(model.graph()));
+        return edited(model, |edit| found.iter().try_for_each(|&id| edit.set_rt_info(id, key, value)));
     }
     let near = nearest(name, model.graph().layers().map(Layer::name));
     let is_named = matches!(owner, Owner::Named) && !is_glob(name);
@@ -287,69 +283,78 @@ fn keep(model: &mut Model, patterns: &[KeepPattern], marks: bool) -> Result<(), 
     done.map(|_| ()).map_err(|error| error.describe(model.graph()))
 }
 
-fn retype_input(
+fn retype_inputs(
     model: &mut Model,
-    id: LayerId,
-    name: &str,
+    found: &[(LayerId, String)],
     ty: ElementType,
     shape: Option<&Shape>,
 ) -> Result<(), String> {
-    let port = model.graph().output(id.output(0)).map(|port| (port.element_type(), port.shape().clone()));
-    if let Some(shape) = shape.filter(|shape| port.as_ref().is_none_or(|(_, old)| old != *shape)) {
-        model.set_input_at(id, None, Some(shape)).map_err(|error| error.to_string())?;
+    let is_other = |id: &LayerId| model.graph().output(id.output(0)).is_none_or(|port| Some(port.shape()) != shape);
+    let reshaped: Vec<_> = found.iter().map(|(id, _)| *id).filter(|id| shape.is_some() && is_other(id)).collect();
+    if let (Some(shape), false) = (shape, reshaped.is_empty()) {
+        edited(model, |edit| {
+            reshaped.iter().try_for_each(|&id| edit.set_attribute(id, "shape", shape.to_attribute()))
+        })?;
         // Errors that the new shape causes are reported after all statements.
         let _found_later = crate::infer(model);
     }
-    if port.is_none_or(|(old, _)| old != ty) {
-        model.convert_input_at(id, name, ty).map_err(|error| error.to_string())?;
-    }
-    Ok(())
+    model.convert_inputs(found, ty).map(drop).map_err(|error| error.to_string())
 }
 
-/// Replaces uses of an input by an expression of it. The input gets a new type or shape if one is given.
-fn before_input(
+/// Replaces uses of inputs by an expression of each. The inputs get a new type or shape if one is given.
+fn before_inputs(
     model: &mut Model,
-    id: LayerId,
-    given: Option<(ElementType, Option<Shape>)>,
+    found: &[(LayerId, String)],
+    given: Option<(ElementType, Option<&Shape>)>,
     value: &Formula,
     lets: &Lets,
 ) -> Result<(), String> {
-    let made = id.output(0);
-    let value = value.resolve(model, lets, Some(Own { tensor: made, name: None }))?;
-    let port = model.graph().output(made).ok_or("the input has no output")?;
-    let (old_type, old_shape) = (port.element_type(), port.shape().clone());
-    let edited = model.edit(|edit| {
-        if let Some((ty, shape)) = given {
-            let shape = shape.unwrap_or_else(|| old_shape.clone());
-            edit.set_attribute(id, "element_type", ty.name())?;
-            edit.set_attribute(id, "shape", shape.to_attribute().to_string())?;
-        }
-        let uses: Vec<_> = edit.consumers(made).collect();
-        let new = value.build(edit, None)?;
-        let port = edit.output(new).ok_or(EditError::NoOutput(new))?;
-        if port.element_type() != old_type || !port.shape().is_compatible(&old_shape) {
-            let (is, shape) = (port.element_type(), port.shape());
-            let message = format!(
-                "the expression has type {is}{shape}, but the consumers of the input need {old_type}{old_shape}"
-            );
-            return Err(EditError::Other(message));
-        }
-        edit.connect_all(uses.into_iter().map(|input| (new, input)))
-    });
-    edited.map_err(|error| error.describe(model.graph()))
+    let owns: Vec<_> = found.iter().map(|(id, _)| Own { tensor: id.output(0), name: None }).collect();
+    let values = value.resolve_all(model, lets, &owns)?;
+    edited(model, |edit| {
+        found.iter().zip(&values).try_for_each(|((id, _), value)| before_input(edit, *id, given, value))
+    })
 }
 
-/// Connects the consumers of a tensor to an expression of that tensor.
-fn after(model: &mut Model, own: Own, value: &Formula, lets: &Lets) -> Result<(), String> {
-    let (tensor, value) = (own.tensor, value.resolve(model, lets, Some(own))?);
-    let edited = model.edit(|edit| {
-        let uses: Vec<_> = edit.consumers(tensor).collect();
-        let is = |id: LayerId, kind| edit.layer(id).is_some_and(|layer| ops::kind(layer) == kind);
-        let is_output =
-            uses.iter().any(|to| is(to.layer, LayerKind::Result)) && !is(tensor.layer, LayerKind::Parameter);
-        let new = value.build(edit, None)?;
-        edit.connect_all(uses.into_iter().map(|input| (new, input)))?;
-        if is_output { edit.move_names(tensor, new) } else { Ok(()) }
-    });
-    edited.map_err(|error| error.describe(model.graph()))
+fn before_input(
+    edit: &mut Edit<'_>,
+    id: LayerId,
+    given: Option<(ElementType, Option<&Shape>)>,
+    value: &Resolved<'_>,
+) -> Result<(), EditError> {
+    let made = id.output(0);
+    let port = edit.output(made).ok_or(EditError::NoOutput(made))?;
+    let (old_type, old_shape) = (port.element_type(), port.shape().clone());
+    if let Some((ty, shape)) = given {
+        let shape = shape.unwrap_or(&old_shape);
+        edit.set_attribute(id, "element_type", ty.name())?;
+        edit.set_attribute(id, "shape", shape.to_attribute().to_string())?;
+    }
+    let uses: Vec<_> = edit.consumers(made).collect();
+    let new = value.build(edit, None)?;
+    let port = edit.output(new).ok_or(EditError::NoOutput(new))?;
+    if port.element_type() != old_type || !port.shape().is_compatible(&old_shape) {
+        let (is, shape) = (port.element_type(), port.shape());
+        let message =
+            format!("the expression has type {is}{shape}, but the consumers of the input need {old_type}{old_shape}");
+        return Err(EditError::Other(message));
+    }
+    edit.connect_all(uses.into_iter().map(|input| (new, input)))
+}
+
+/// Connects the consumers of tensors to an expression of each.
+fn after(model: &mut Model, name: &str, value: &Formula, lets: &Lets) -> Result<(), String> {
+    let found = tensors(model, name)?;
+    let owns: Vec<_> = found.iter().map(|(tensor, found)| Own { tensor: *tensor, name: Some((name, found)) }).collect();
+    let values = value.resolve_all(model, lets, &owns)?;
+    edited(model, |edit| found.iter().zip(&values).try_for_each(|((tensor, _), value)| after_one(edit, *tensor, value)))
+}
+
+fn after_one(edit: &mut Edit<'_>, tensor: Output, value: &Resolved<'_>) -> Result<(), EditError> {
+    let uses: Vec<_> = edit.consumers(tensor).collect();
+    let is = |id: LayerId, kind| edit.layer(id).is_some_and(|layer| ops::kind(layer) == kind);
+    let is_output = uses.iter().any(|to| is(to.layer, LayerKind::Result)) && !is(tensor.layer, LayerKind::Parameter);
+    let new = value.build(edit, None)?;
+    edit.connect_all(uses.into_iter().map(|input| (new, input)))?;
+    if is_output { edit.move_names(tensor, new) } else { Ok(()) }
 }

@@ -70,9 +70,9 @@ impl Before {
         let is_gone = |layer: &LayerRef| !now.contains(&layer.id) && !names.contains(&*layer.name);
         let removed: Vec<_> = self.layers.into_iter().filter(is_gone).collect();
         let mut ends = ENDS.into_iter().zip(self.ends).map(|(end, before)| {
-            let now = model.ends_with_names(end);
-            let stays = |(id, name): &(LayerId, String)| now.iter().any(|(same, known)| same == id || known == name);
-            before.into_iter().filter(|end| !stays(end)).map(|(_, name)| name).collect::<Vec<_>>()
+            let (ids, names): (HashSet<_>, HashSet<_>) = model.ends_with_names(end).into_iter().unzip();
+            let is_gone = |(id, name): &(LayerId, String)| !ids.contains(id) && !names.contains(name);
+            before.into_iter().filter(is_gone).map(|(_, name)| name).collect::<Vec<_>>()
         });
         let (inputs, outputs) = (ends.next().unwrap_or_default(), ends.next().unwrap_or_default());
         let is_empty = removed.is_empty() && inputs.is_empty() && outputs.is_empty();

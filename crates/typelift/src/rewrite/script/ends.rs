@@ -2,12 +2,14 @@
 
 use typelift_promote::ElementType;
 
-use super::expression::{Formula, Lets, Own};
-use super::names::{ends, tensors};
+use super::expression::{Formula, Lets, Own, Resolved};
+use super::names::{edited, ends, tensors};
+use crate::edit::Edit;
 use crate::edit::inputs_outputs::End;
 use crate::edit::metadata::layout_dims;
 use crate::model::graph::{EditError, LayerId, Model, NewLayer, Output};
 use crate::model::shape::Shape;
+use crate::ops::values::array::Array;
 use crate::ops::{self, LayerKind};
 use crate::text::xml::metadata_attribute;
 
@@ -25,16 +27,15 @@ pub(super) fn add_input(
         .named(name)
         .with_attribute("shape", shape.to_attribute())
         .with_attribute("element_type", ty.name());
-    model.edit(|edit| edit.add(input, &[])).map_err(|error| error.describe(model.graph()))
+    edited(model, |edit| edit.add(input, &[]))
 }
 
 pub(super) fn add_output(model: &mut Model, lets: &Lets, name: &str, value: &Formula) -> Result<(), String> {
     let value = value.resolve(model, lets, None)?;
-    let added = model.edit(|edit| {
+    edited(model, |edit| {
         let tensor = value.build(edit, None)?;
-        edit.expose(tensor, Some(name))
-    });
-    added.map(drop).map_err(|error| error.describe(model.graph()))
+        edit.expose(tensor, Some(name)).map(drop)
+    })
 }
 
 /// Removes outputs, and the layers that only they need.
@@ -48,11 +49,12 @@ pub(super) fn remove_outputs(model: &mut Model, names: &[String]) -> Result<(), 
     if results.len() == model.outputs().count() {
         return Err("the model would have no outputs".to_owned());
     }
-    model.edit(|edit| edit.remove_outputs(&results)).map(drop).map_err(|error| error.describe(model.graph()))
+    edited(model, |edit| edit.remove_outputs(&results).map(drop))
 }
 
 /// Removes inputs that no layer uses.
 pub(super) fn remove_inputs(model: &mut Model, names: &[String]) -> Result<(), String> {
+    let mut inputs = Vec::new();
     for name in names {
         for (input, name) in ends(model, End::Input, name)? {
             if let Some(user) = model.graph().users(input).next().and_then(|user| model.graph().layer(user)) {
@@ -61,37 +63,47 @@ pub(super) fn remove_inputs(model: &mut Model, names: &[String]) -> Result<(), S
                     "`{user}` uses the input `{name}`: replace the input first with `redirect {name} -> …` or `freeze {name} = …`"
                 ));
             }
-            model.edit(|edit| edit.remove(input)).map_err(|error| error.describe(model.graph()))?;
+            inputs.push(input);
         }
     }
-    Ok(())
+    edited(model, |edit| edit.remove_all(&inputs))
 }
 
-/// Replaces an input by a constant.
+/// Replaces inputs by constants.
 pub(super) fn freeze(model: &mut Model, lets: &Lets, name: &str, value: &Formula) -> Result<(), String> {
-    for (input, found) in ends(model, End::Input, name)? {
-        let own = Own { tensor: input.output(0), name: Some((name, &found)) };
-        let value = value.resolve(model, lets, Some(own))?;
-        let port = model.graph().output(input.output(0)).ok_or("the input has no output")?;
-        let (ty, shape) = (port.element_type(), port.shape().clone());
-        let lengths = shape.to_static().unwrap_or_default();
-        let lengths: Vec<_> = lengths.into_iter().map(|dim| dim as usize).collect();
-        let array = value.values(model, ty, &lengths)?;
-        if !array.shape().is_compatible(&shape) {
-            let found = array.shape();
-            return Err(format!("the value has shape {found}, but the input `{name}` has {shape}"));
-        }
-        let given = array.element_type;
-        let array = array.converted(ty).filter(|converted| converted.converted(given).as_ref() == Some(&array));
-        let array =
-            array.ok_or_else(|| format!("the value has type {given}, and {ty} cannot represent all of its numbers"))?;
-        let dims: Vec<_> = array.dims.iter().map(|&dim| dim as i64).collect();
-        let bytes = array.encode().ok_or_else(|| format!("{ty} is not a numeric type"))?;
-        model
-            .edit(|edit| edit.set_constant(input, ty, &dims, &bytes))
-            .map_err(|error| error.describe(model.graph()))?;
+    let found = ends(model, End::Input, name)?;
+    let owns: Vec<_> =
+        found.iter().map(|(input, found)| Own { tensor: input.output(0), name: Some((name, found)) }).collect();
+    let values = value.resolve_all(model, lets, &owns)?;
+    edited(model, |edit| {
+        found.iter().zip(&values).try_for_each(|((input, _), value)| freeze_one(edit, *input, name, value))
+    })
+}
+
+fn freeze_one(edit: &mut Edit<'_>, input: LayerId, name: &str, value: &Resolved<'_>) -> Result<(), EditError> {
+    let refused = |reason: String| Err(EditError::Other(reason));
+    let port = edit.output(input.output(0)).ok_or(EditError::NoOutput(input.output(0)))?;
+    let (ty, shape) = (port.element_type(), port.shape().clone());
+    let lengths = shape.to_static().unwrap_or_default();
+    let lengths: Vec<_> = lengths.into_iter().map(|dim| dim as usize).collect();
+    let array = value.values(edit, ty, &lengths).map_err(EditError::Other)?;
+    if !array.shape().is_compatible(&shape) {
+        let found = array.shape();
+        return refused(format!("the value has shape {found}, but the input `{name}` has {shape}"));
     }
-    Ok(())
+    let given = array.element_type;
+    let array = array.converted(ty).filter(|converted| converted.converted(given).as_ref() == Some(&array));
+    let Some(array) = array else {
+        return refused(format!("the value has type {given}, and {ty} cannot represent all of its numbers"));
+    };
+    put(edit, input, &array)
+}
+
+/// Sets the values of a constant, or puts one in the place of an input.
+pub(super) fn put(edit: &mut Edit<'_>, id: LayerId, array: &Array) -> Result<(), EditError> {
+    let dims: Vec<_> = array.dims.iter().map(|&dim| dim as i64).collect();
+    let bytes = array.encode().ok_or_else(|| EditError::Other(format!("{} is not numeric", array.element_type)))?;
+    edit.set_constant(id, array.element_type, &dims, &bytes)
 }
 
 /// Moves inputs or outputs to the front, in this order.
@@ -100,7 +112,7 @@ pub(super) fn order(model: &mut Model, end: End, names: &[String]) -> Result<(),
     for name in names {
         found.extend(ends(model, end, name)?.into_iter().map(|(id, _)| id));
     }
-    model.edit(|edit| edit.order(&found)).map_err(|error| error.describe(model.graph()))
+    edited(model, |edit| edit.order(&found))
 }
 
 /// Connects the consumers of tensors to an expression.
@@ -112,14 +124,13 @@ pub(super) fn redirect(model: &mut Model, lets: &Lets, name: &str, value: &Formu
             ));
         };
         let value = value.resolve(model, lets, Some(Own { tensor, name: Some((name, &found)) }))?;
-        let edited = model.edit(|edit| {
+        edited(model, |edit| {
             let new = value.build(edit, Some(&like))?;
             if new == tensor {
                 return Err(EditError::Other(format!("`{found}` would be connected to itself")));
             }
-            edit.redirect_but(tensor, new, &lets.added)
-        });
-        edited.map_err(|error| error.describe(model.graph()))?;
+            edit.redirect_but(tensor, new, &lets.added).map(drop)
+        })?;
     }
     Ok(())
 }
@@ -138,9 +149,7 @@ pub(super) fn layout(model: &mut Model, name: &str, value: &str) -> Result<(), S
     for &tensor in &found {
         check_layout(model, tensor, value)?;
     }
-    let edited =
-        model.edit(|edit| found.iter().try_for_each(|&tensor| edit.set_tensor_rt_info(tensor, "layout", value)));
-    edited.map_err(|error| error.describe(model.graph()))
+    edited(model, |edit| found.iter().try_for_each(|&tensor| edit.set_tensor_rt_info(tensor, "layout", value)))
 }
 
 pub(super) fn end_tensor(model: &Model, end: End, name: &str) -> Option<Output> {

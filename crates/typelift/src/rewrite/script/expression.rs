@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use typelift_promote::ElementType;
 
-use super::names::{self, renamed};
+use super::names::{renamed, with_suggestion};
 use crate::base::hash::{HashMap, HashSet};
 use crate::base::names::is_glob;
 use crate::edit::Edit;
-use crate::model::graph::{EditError, LayerId, Model, Output};
+use crate::model::graph::{EditError, FindError, LayerId, Model, Names, Output};
 use crate::model::shape::TensorType;
 use crate::model::weights::Weights;
 use crate::ops::values::array::Array;
@@ -80,14 +80,39 @@ impl Formula {
 
     /// Finds the tensors of its names.
     pub(super) fn resolve<'a>(&self, model: &Model, lets: &'a Lets, own: Option<Own>) -> Result<Resolved<'a>, String> {
+        self.resolve_by(model, lets, own, &|name| model.graph().tensor(name))
+    }
+
+    /// Finds the tensors of its names for each of these tensors, in time in proportion to the model and their number.
+    pub(super) fn resolve_all<'a>(
+        &self,
+        model: &Model,
+        lets: &'a Lets,
+        owns: &[Own<'_>],
+    ) -> Result<Vec<Resolved<'a>>, String> {
+        if let &[own] = owns {
+            return Ok(vec![self.resolve(model, lets, Some(own))?]);
+        }
+        let index = Names::of(model);
+        owns.iter().map(|own| self.resolve_by(model, lets, Some(*own), &|name| index.tensor(model, name))).collect()
+    }
+
+    fn resolve_by<'a>(
+        &self,
+        model: &Model,
+        lets: &'a Lets,
+        own: Option<Own>,
+        tensor: &dyn Fn(&str) -> Result<Output, FindError>,
+    ) -> Result<Resolved<'a>, String> {
+        let tensor = |name: &str| tensor(name).map_err(|error| with_suggestion(model, name, error.to_string()));
         let find = |source: &Source| match (source, own) {
             (Source::Own, Some(own)) => Ok(own.tensor),
             (Source::Own, None) => Err("`_` cannot be used in this statement".to_owned()),
             (Source::Named(name), _) if lets.tensors.contains_key(name) => Ok(lets.tensors[name]),
             (Source::Named(name), Some(Own { name: Some((glob, found)), .. })) if is_glob(name) && is_glob(glob) => {
-                names::tensor(model, &renamed(glob, name, found)?)
+                tensor(&renamed(glob, name, found)?)
             }
-            (Source::Named(name), _) => names::tensor(model, name),
+            (Source::Named(name), _) => tensor(name),
         };
         let is_constant = |source: &Source| find(source).is_ok_and(|tensor| values::is_constant(model.graph(), tensor));
         let text = with_quoted_paths(&self.text, &|word| find(&Source::Named(word.to_owned())).is_ok());
@@ -192,21 +217,7 @@ impl Resolved<'_> {
 
     /// Numbers get the `expected` type, unless their operands determine another one.
     pub(super) fn array(&self, graph: &Edit<'_>, expected: Option<ElementType>) -> Result<Array, String> {
-        self.evaluate(graph, graph.weights(), expected)
-    }
-
-    /// A number fills `dims`.
-    pub(super) fn values(&self, model: &Model, expected: ElementType, dims: &[usize]) -> Result<Array, String> {
-        let array = self.evaluate(model.graph(), model.weights(), Some(expected))?;
-        if self.fills() { filled(&array, dims, model.weights()) } else { Ok(array) }
-    }
-
-    fn evaluate(
-        &self,
-        graph: &crate::model::graph::Graph,
-        weights: &Weights,
-        expected: Option<ElementType>,
-    ) -> Result<Array, String> {
+        let weights = graph.weights();
         let Expression { side, names, .. } = &self.expression;
         for (name, bound) in names.iter().zip(&self.bound) {
             let tensor = bound.as_ref().and_then(Bound::tensor);
@@ -232,6 +243,12 @@ impl Resolved<'_> {
         })?;
         self.lets.lose(evaluator.losses.get());
         Ok(array)
+    }
+
+    /// A number fills `dims`.
+    pub(super) fn values(&self, graph: &Edit<'_>, expected: ElementType, dims: &[usize]) -> Result<Array, String> {
+        let array = self.array(graph, Some(expected))?;
+        if self.fills() { filled(&array, dims, graph.weights()) } else { Ok(array) }
     }
 }
 

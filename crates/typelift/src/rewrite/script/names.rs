@@ -2,9 +2,18 @@
 
 use crate::base::name_pattern::NamePattern;
 use crate::base::names::{captures, is_glob, matches_glob};
+use crate::edit::Edit;
 use crate::edit::inputs_outputs::{End, InterfaceError};
-use crate::model::graph::{Layer, LayerId, Model, Output};
+use crate::model::graph::{EditError, Layer, LayerId, Model, Output};
 use crate::ops::{self, LayerKind};
+
+/// Edits a model. The error is that of a statement.
+pub(super) fn edited<T>(
+    model: &mut Model,
+    edits: impl FnOnce(&mut Edit<'_>) -> Result<T, EditError>,
+) -> Result<T, String> {
+    model.edit(edits).map_err(|error| error.describe(model.graph()))
+}
 
 pub(super) fn ends(model: &Model, end: End, name: &str) -> Result<Vec<(LayerId, String)>, String> {
     model.ends_matching(end, name).map_err(|error| unknown(model, name, &error))
@@ -28,14 +37,14 @@ pub(super) fn tensors(model: &Model, name: &str) -> Result<Vec<(Output, String)>
         }
     }
     // An output without a tensor name is found by its Result.
-    for name in model.ends_named(End::Output, name).ok().filter(|_| found.is_empty()).into_iter().flatten() {
-        found.push((tensor(model, &name)?, name));
+    for (id, name) in model.ends_matching(End::Output, name).ok().filter(|_| found.is_empty()).into_iter().flatten() {
+        found.extend(model.graph().producer(id.input(0)).map(|tensor| (tensor, name)));
     }
     // A pattern of layer names, or a name as the program shortens it.
     let layers = model.find_all(name).ok().filter(|_| found.is_empty()).into_iter().flatten();
     for (_, id) in layers.filter(|(place, _)| place.is_model()) {
         let named = model.graph().layer(id).map(|layer| layer.name().to_owned()).unwrap_or_default();
-        found.push((tensor(model, &format!("id:{id}"))?, named));
+        found.push((model.graph().main_tensor(id), named));
     }
     if found.is_empty() { Err(with_suggestion(model, name, error.to_string())) } else { Ok(found) }
 }

@@ -3,7 +3,7 @@
 use typelift_promote::ElementType;
 
 use super::ends::{add_input, end_tensor};
-use super::names::{ends, renamed, tensor, unknown, with_suggestion};
+use super::names::{edited, ends, renamed, tensor, unknown, with_suggestion};
 use crate::base::hash::HashMap;
 use crate::base::names::{captures, is_glob, matches_glob, nearest};
 use crate::edit::StatePair;
@@ -40,7 +40,7 @@ pub(super) fn stateful(model: &mut Model, past: &str, present: &str, name: Optio
         let past = model.graph().layer(pair.past).map_or("", Layer::name);
         return Err(format!("`{past}` is already reordered by `{name}`; leave out `reorder {name}`"));
     }
-    model.edit(|edit| edit.make_stateful(&pairs, beam)).map(drop).map_err(|error| error.describe(model.graph()))
+    edited(model, |edit| edit.make_stateful(&pairs, beam).map(drop))
 }
 
 fn is_reordered(graph: &Graph, past: LayerId, beam: Output) -> bool {
@@ -70,14 +70,13 @@ pub(super) fn stateless(model: &mut Model, names: Option<&(String, String)>) -> 
         let example = variables.first().map_or("", String::as_str);
         return Err(format!("no variable is called `{past}{present}`; the model has `{example}`"));
     }
-    let edited = model.edit(|edit| {
+    edited(model, |edit| {
         let mut each = found.iter();
         each.try_for_each(|(variable, layers, (past, present))| match *layers {
             (Some([read]), Some([assign])) => edit.make_stateless_at((*read, *assign), past, present),
             _ => edit.make_stateless(variable, past, present),
         })
-    });
-    edited.map_err(|error| error.describe(model.graph()))
+    })
 }
 
 /// Renames the variables that a name or pattern matches. False if there is none.
@@ -85,16 +84,15 @@ pub(super) fn rename(model: &mut Model, old: &str, new: &str) -> Result<bool, St
     let found: Vec<_> =
         variables(model).into_iter().filter(|known| known == old || is_glob(old) && matches_glob(old, known)).collect();
     let named = |name: &String| if name == old { Ok(new.to_owned()) } else { renamed(old, new, name) };
-    let pairs: Vec<_> = found.iter().map(|name| Ok((name, named(name)?))).collect::<Result<_, String>>()?;
+    let new = found.iter().map(|name| Ok((name.as_str(), named(name)?))).collect::<Result<HashMap<_, _>, String>>()?;
     let of = |layer: &Layer| {
         let is_state = matches!(ops::kind(layer), LayerKind::ReadValue | LayerKind::Assign);
-        let pair = pairs.iter().find(|(old, _)| is_state && layer.attribute("variable_id") == Some(old))?;
-        Some((layer.id(), pair.1.clone()))
+        let name = layer.attribute("variable_id").filter(|_| is_state)?;
+        Some((layer.id(), new.get(name)?.clone()))
     };
     let layers: Vec<_> = model.graph().layers().filter_map(of).collect();
-    let edited =
-        model.edit(|edit| layers.iter().try_for_each(|(id, name)| edit.set_attribute(*id, "variable_id", name)));
-    edited.map(|()| !found.is_empty()).map_err(|error| error.describe(model.graph()))
+    edited(model, |edit| layers.iter().try_for_each(|(id, name)| edit.set_attribute(*id, "variable_id", name)))?;
+    Ok(!found.is_empty())
 }
 
 /// Returns the names of all variables, in the order in which they are read.
@@ -170,10 +168,10 @@ pub(super) fn state(model: &mut Model, name: &str, ty: ElementType, shape: Optio
             None => with_suggestion(model, name, message),
         });
     }
-    let reads = model.graph().layers().filter(|layer| ops::kind(layer) == LayerKind::ReadValue);
-    let reads = reads.filter(|layer| layer.attribute("variable_id").is_some_and(|id| found.iter().any(|it| it == id)));
-    let narrowed = reads.filter(|layer| layer.outputs().first().is_some_and(|port| port.element_type() != ty));
-    let narrowed: Vec<_> = narrowed.map(|layer| layer.id().output(0)).collect();
+    let (reads, assigns) = (users(model, LayerKind::ReadValue), users(model, LayerKind::Assign));
+    let of_found = found.iter().filter_map(|name| reads.get(name)).flatten().map(|id| id.output(0));
+    let is_other = |read: &Output| model.graph().output(*read).is_some_and(|port| port.element_type() != ty);
+    let narrowed: Vec<_> = of_found.filter(is_other).collect();
     if ty != ElementType::F32 && model.edit(|edit| Ok(narrowed.iter().any(|&read| edit.attends(read)))).unwrap_or(false)
     {
         let option = format!("info : runtime_options/KV_CACHE_PRECISION = {ty}");
@@ -182,6 +180,12 @@ pub(super) fn state(model: &mut Model, name: &str, ty: ElementType, shape: Optio
              model. For a cache in {ty} write `{option}`"
         ));
     }
-    let edited = model.edit(|edit| found.iter().try_for_each(|name| edit.set_variable(name, Some(ty), shape)));
-    edited.map_err(|error| error.describe(model.graph()))
+    edited(model, |edit| {
+        found.iter().try_for_each(|name| {
+            match (reads.get(name).map(Vec::as_slice), assigns.get(name).map(Vec::as_slice)) {
+                (Some([read]), Some([assign])) => edit.set_variable_at((*read, *assign), name, Some(ty), shape),
+                _ => edit.set_variable(name, Some(ty), shape),
+            }
+        })
+    })
 }
