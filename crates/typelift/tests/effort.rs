@@ -223,6 +223,46 @@ fn values_take_no_more_memory_than_their_budget() {
     assert!(info.bytes_max < 160 << 20, "at most {} bytes", info.bytes_max);
 }
 
+/// Files that describe much in few bytes take at most 20 times their size, in addition to the memory limit.
+#[test]
+fn files_of_arrays_take_memory_in_proportion() {
+    let header = |text: &str| [&(text.len() as u64).to_le_bytes()[..], text.as_bytes(), &[0; 8]].concat();
+    let many = |piece: &dyn Fn(usize) -> String| (0..20_000).map(piece).collect::<Vec<_>>().join(",");
+    let tensor = |at: usize| format!(r#""{at}": {{"dtype": "U8", "shape": [], "data_offsets": [0, 1]}}"#);
+    let ones = many(&|_| "1".to_owned()).repeat(20);
+    let numpy = format!("{{'descr': '|u1', 'fortran_order': True, 'shape': ({ones}), }}\n");
+    let files = [
+        ("tensors", header(&format!("{{{}}}", many(&tensor)))),
+        ("names", header(&format!("{{{}}}", many(&|at| format!(r#""{at}": {{}}"#))))),
+        ("axes", header(&format!(r#"{{"w": {{"dtype": "U8", "shape": [{ones}], "data_offsets": [0, 1]}}}}"#))),
+        ("metadata", header(&format!(r#"{{"__metadata__": [{ones}]}}"#))),
+        ("unknown keys", header(&format!(r#"{{"w": {{"x": [{ones}]}}}}"#))),
+        ("numpy", [b"\x93NUMPY\x02\x00", &(numpy.len() as u32).to_le_bytes()[..], numpy.as_bytes()].concat()),
+    ];
+    let file = tempfile::NamedTempFile::new().unwrap();
+    for (name, bytes) in files {
+        std::fs::write(file.path(), &bytes).unwrap();
+        let path = file.path().display();
+        let array =
+            if name == "numpy" { format!("npy(\"{path}\")") } else { format!("safetensors(\"{path}\", \"w\")") };
+        let script: Script = format!("set c = {array}").parse().unwrap();
+        let mut model = Model::from_text("c = Const([1, 2]) : f32[2]\nr = Result(c)\n").unwrap();
+        model.set_weights(Weights::from_bytes(model.weights().read(0, 8).unwrap()).with_memory(1 << 20));
+        let info = measure(|| assert!(script.run(model).is_err(), "{name}"));
+        let most = (1 << 20) + 20 * bytes.len() as u64;
+        assert!(info.bytes_max < most, "{name}: {} bytes for a file of {}", info.bytes_max, bytes.len());
+    }
+}
+
+/// A plan of many lines took the square of their number to find names that occur twice.
+#[test]
+fn plans_are_read_in_proportion_to_their_lines() {
+    use typelift::precision::quantize::Choice;
+    let text: String = (0..50_000).map(|at| format!("keep - layers.{at}\n")).collect();
+    let info = measure(|| assert_eq!(Choice::parse(&text).unwrap().len(), 50_000));
+    assert!(info.bytes_max < 20 * text.len() as u64, "{} bytes", info.bytes_max);
+}
+
 /// Work of quadratic cost would take far too long on these models.
 #[test]
 fn large_misshapen_models_are_looked_at() {

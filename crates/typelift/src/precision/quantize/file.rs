@@ -13,6 +13,7 @@ use thiserror::Error;
 
 use super::mode::{Group, Mode};
 use super::plan::{Choice, QuantizationPlan};
+use crate::base::hash::HashSet;
 
 /// Error in a line of a plan file.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -40,14 +41,14 @@ impl Choice {
     /// # Ok::<(), typelift::precision::quantize::PlanError>(())
     /// ```
     pub fn parse(text: &str) -> Result<Vec<Self>, PlanError> {
-        let mut choices: Vec<Self> = Vec::new();
+        let (mut choices, mut known) = (Vec::new(), HashSet::default());
         for (at, line) in text.lines().enumerate() {
             if line.trim().is_empty() || line.trim_start().starts_with('#') {
                 continue;
             }
-            let choice = Self::parse_line(line).and_then(|choice| {
-                let is_known = choices.iter().any(|known| known.constant == choice.constant);
-                if is_known { Err(format!("`{}` occurs twice", choice.constant)) } else { Ok(choice) }
+            let choice = Self::parse_line(line).and_then(|choice| match known.insert(choice.constant.clone()) {
+                true => Ok(choice),
+                false => Err(format!("`{}` occurs twice", choice.constant)),
             });
             choices.push(choice.map_err(|reason| PlanError { line: at + 1, reason })?);
         }

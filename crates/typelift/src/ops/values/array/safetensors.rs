@@ -1,24 +1,83 @@
 //! Arrays in `.safetensors` files: the length of the header, the header as JSON, and the bytes of all tensors.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs::File;
 
-use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 use typelift_promote::ElementType;
 
+use super::Few;
 use super::stored::{Stored, bytes_at};
+use crate::model::shape::Shape;
 
 /// Maximum length of a header in bytes, which is that of the library of this format.
 const LONGEST_HEADER: u64 = 100_000_000;
 
-/// Value of a key of the header.
+/// A tensor as the header describes it.
 #[derive(Deserialize)]
-#[serde(untagged)]
-enum Item {
-    Tensor { dtype: String, shape: Vec<usize>, data_offsets: [u64; 2] },
-    Other(IgnoredAny),
+struct Item {
+    dtype: Option<String>,
+    shape: Option<Dims>,
+    data_offsets: Option<[u64; 2]>,
+}
+
+/// As many dimensions as are supported and one more.
+struct Dims(Few<usize>);
+
+impl<'de> Deserialize<'de> for Dims {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct List;
+        impl<'de> Visitor<'de> for List {
+            type Value = Dims;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of dimensions")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Dims, A::Error> {
+                let mut dims = Few::new();
+                while let Some(dim) = list.next_element()? {
+                    if dims.len() <= Shape::MAX_RANK {
+                        dims.push(dim);
+                    }
+                }
+                Ok(Dims(dims))
+            }
+        }
+        from.deserialize_seq(List)
+    }
+}
+
+/// The tensors of a header by name.
+struct Header(BTreeMap<String, Item>);
+
+impl<'de> Deserialize<'de> for Header {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Entries;
+        impl<'de> Visitor<'de> for Entries {
+            type Value = Header;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("tensors by name")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Header, A::Error> {
+                let mut found = BTreeMap::new();
+                while let Some(name) = entries.next_key::<String>()? {
+                    if name == "__metadata__" {
+                        entries.next_value::<IgnoredAny>()?;
+                    } else {
+                        found.insert(name, entries.next_value()?);
+                    }
+                }
+                Ok(Header(found))
+            }
+        }
+        from.deserialize_map(Entries)
+    }
 }
 
 /// Reads the descriptions of the tensors in a file of this length.
@@ -30,24 +89,21 @@ pub(super) fn describe(file: &File, length: u64) -> Result<BTreeMap<String, Stor
     let size = bytes_at(file, length, 0..8).and_then(|bytes| Some(u64::from_le_bytes(bytes.try_into().ok()?)));
     let start = size.filter(|&size| size <= LONGEST_HEADER).map(|size| 8 + size).ok_or_else(no_file)?;
     let header = bytes_at(file, length, 8..start).ok_or_else(no_file)?;
-    let header: BTreeMap<String, Item> = serde_json::from_slice(&header).map_err(|_| no_file())?;
-    let stored = |(name, item): (String, Item)| match item {
-        Item::Other(_) if name == "__metadata__" => None,
-        item => Some(tensor(&name, item, start, length).map(|tensor| (name, tensor))),
-    };
-    header.into_iter().filter_map(stored).collect()
+    let Header(items) = serde_json::from_slice(&header).map_err(|_| no_file())?;
+    let stored = |(name, item): (String, Item)| tensor(&name, item, start, length).map(|tensor| (name, tensor));
+    items.into_iter().map(stored).collect()
 }
 
 /// Describes a tensor. The bytes of all tensors are at `start`.
 fn tensor(name: &str, item: Item, start: u64, length: u64) -> Result<Stored, String> {
-    let Item::Tensor { dtype, shape, data_offsets: [from, to] } = item else {
+    let Item { dtype: Some(dtype), shape: Some(Dims(shape)), data_offsets: Some([from, to]) } = item else {
         return Err(format!("its header describes `{name}` incompletely"));
     };
     let element_type = element_type(&dtype).ok_or_else(|| format!("`{name}` is {dtype}, which is not supported"))?;
     let place = start.checked_add(from).zip(start.checked_add(to).filter(|&end| end <= length));
     let (from, to) =
         place.filter(|(from, to)| from <= to).ok_or_else(|| format!("the bytes of `{name}` are missing"))?;
-    Stored::new(element_type, shape.into(), from..to)
+    Stored::new(element_type, shape, from..to)
         .ok()
         .filter(|stored| stored.place.end == to)
         .ok_or_else(|| format!("the bytes of `{name}` do not fit its shape"))
