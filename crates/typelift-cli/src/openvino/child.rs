@@ -210,6 +210,10 @@ fn texts(mut bytes: &[u8]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use proptest::prelude::*;
+    use proptest::test_runner::{Config, RngSeed, TestRunner};
     use serde_json::json;
 
     use super::*;
@@ -258,10 +262,18 @@ mod tests {
         assert!(reply(json!({ "outputs": [] }), 1).is_err());
     }
 
+    const PIECES: &[&str] =
+        &["99999999999999999999", "-1", "1e400", "[[", "null", "\"u4\"", "\"string\"", ",0", "\\ud800", "{}"];
+
+    /// A reply of two tensors.
+    fn whole() -> Vec<u8> {
+        let head = r#"{"outputs": [{"name": "a", "type": "f32", "shape": [2, 1]}, {"type": "string", "shape": [1]}], "blobs": [8, 5]}"#;
+        message(head, b"12345678\x01\0\0\0a")
+    }
+
     #[test]
     fn damaged_replies_are_replies_or_errors() {
-        let head = r#"{"outputs": [{"name": "a", "type": "f32", "shape": [2, 1]}, {"type": "string", "shape": [1]}], "blobs": [8, 5]}"#;
-        let whole = message(head, b"12345678\x01\0\0\0a");
+        let whole = whole();
         assert_eq!(read_reply(&mut &whole[..]).unwrap().tensors().unwrap().len(), 2);
         for at in 0..whole.len() {
             for byte in [0, 1, b'9', b'-', b'"', b'[', 0x7f, 0xff] {
@@ -271,5 +283,37 @@ mod tests {
             }
             assert!(read_reply(&mut &whole[..at]).is_err());
         }
+    }
+
+    /// Bytes are removed, doubled or replaced in replies, and nothing panics. `PROPTEST_CASES` makes it try more.
+    #[test]
+    fn replies_with_several_damages_are_replies_or_errors() {
+        let cases = Config::default().cases.max(2000);
+        let config = Config { cases, failure_persistence: None, rng_seed: RngSeed::Fixed(0), ..Config::default() };
+        let damage = (0.0..1.0, 0_usize..12, 0..4, prop::sample::select(PIECES), any::<u8>());
+        let replies = AtomicUsize::new(0);
+        let result = TestRunner::new(config).run(&prop::collection::vec(damage, 0..4), |damages| {
+            let mut reply = whole();
+            for (share, length, kind, piece, byte) in damages {
+                let start = (share * reply.len() as f64) as usize;
+                let end = (start + length).min(reply.len());
+                match kind {
+                    0 => drop(reply.drain(start..end)),
+                    1 => drop(reply.splice(start..start, piece.bytes())),
+                    2 => reply.truncate(end),
+                    _ => reply[start..end].iter_mut().take(1).for_each(|it| *it = byte),
+                }
+                // Most damage leaves the length of the head right, or nothing behind it would be tested.
+                if byte.is_multiple_of(2) && reply.len() > 21 {
+                    let head = (reply.len() - 21) as u64;
+                    reply[..8].copy_from_slice(&head.to_le_bytes());
+                }
+            }
+            let read = read_reply(&mut &reply[..]).map_err(|_| ()).and_then(|reply| reply.tensors().map_err(|_| ()));
+            replies.fetch_add(usize::from(read.is_ok()), Ordering::Relaxed);
+            Ok(())
+        });
+        result.unwrap_or_else(|failure| panic!("{failure}"));
+        assert!(replies.into_inner() > 400);
     }
 }

@@ -172,7 +172,7 @@ impl Runner for Installations {
         }
     }
 
-    fn arrays(&mut self, path: &Path) -> Result<Vec<(String, Tensor)>, RunError> {
-        self.any().ask(json!({ "do": "arrays" }), &[path.as_os_str().as_encoded_bytes()])?.tensors()
+    fn arrays(&mut self, path: &Path, most: u64) -> Result<Vec<(String, Tensor)>, RunError> {
+        self.any().ask(json!({ "do": "arrays", "most": most }), &[path.as_os_str().as_encoded_bytes()])?.tensors()
     }
 }

@@ -9,9 +9,6 @@ import struct
 import sys
 import threading
 
-# Limit on the arrays of a file or folder, in bytes.
-MOST_ARRAYS = 1 << 30
-
 
 def _openvino():
     import openvino
@@ -91,8 +88,8 @@ class Runner:
         request.infer()
         return [_value(request.get_tensor(port)) for port in compiled.outputs]
 
-    def arrays(self, path):
-        """Reads the arrays of an .npz file, or of a folder of .npy files, with their names."""
+    def arrays(self, path, most):
+        """Reads the arrays of an .npz file, or of a folder of .npy files, with their names. They have at most so many bytes."""
         import numpy
 
         if os.path.isdir(path):
@@ -100,11 +97,13 @@ class Runner:
             files = [(name[:-4], os.path.join(path, name)) for name in files]
         else:
             files = [("", path)]
-        found, limit = {}, MOST_ARRAYS
+        found, left = {}, most
         for name, file in files:
             if not stat.S_ISREG(os.stat(file).st_mode):
                 raise ValueError(f"{file}: it is not a regular file")
-            limit -= _size(file, limit)
+            left -= _size(file)
+            if left < 0:
+                raise ValueError(f"{path}: its arrays need more memory than the limit of {most} bytes")
             loaded = numpy.load(file)
             found.update(dict(loaded) if hasattr(loaded, "files") else {name: loaded})
         return [(name, *_value(_openvino().Tensor(numpy.asarray(data, order="C")))) for name, data in found.items()]
@@ -115,7 +114,7 @@ class Runner:
         return {}
 
 
-def _size(path, limit):
+def _size(path):
     """Returns the bytes of the arrays of a file, before any of them is in memory. Numbers in the file are not trusted."""
     import zipfile
 
@@ -130,8 +129,6 @@ def _size(path, limit):
     else:
         with open(path, "rb") as stream:
             sizes.append(_described(stream, os.path.getsize(path), path))
-    if sum(sizes) > limit:
-        raise ValueError(f"{path}: its arrays have {sum(sizes)} bytes, and at most {limit} are read")
     return sum(sizes)
 
 
@@ -231,7 +228,7 @@ def answer(runner, head, blobs):
     if head["do"] == "drop":
         return runner.drop(head["key"]), []
     if head["do"] == "arrays":
-        arrays = runner.arrays(os.fsdecode(bytes(blobs[0])))
+        arrays = runner.arrays(os.fsdecode(bytes(blobs[0])), head["most"])
         described = [{"name": name, "type": kind, "shape": shape} for name, kind, shape, _ in arrays]
         return {"outputs": described}, [data for _, _, _, data in arrays]
     inputs = [(value["type"], value["shape"], data) for value, data in zip(head["inputs"], blobs)]

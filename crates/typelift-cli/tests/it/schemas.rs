@@ -198,7 +198,7 @@ impl Runner for Scales {
         Ok(vec![Tensor::new(ElementType::U8, vec![2], vec![factor, 3 * factor]); outputs])
     }
     fn release(&mut self, _: u64) {}
-    fn arrays(&mut self, _: &Path) -> Result<Vec<(String, Tensor)>, RunError> {
+    fn arrays(&mut self, _: &Path, _: u64) -> Result<Vec<(String, Tensor)>, RunError> {
         Ok(Vec::new())
     }
 }

@@ -48,8 +48,10 @@ fn parse_key(key: &str) -> Option<(usize, usize, &str)> {
 }
 
 impl<'p> Arrays<'p> {
-    pub(super) fn read(runner: &mut dyn Runner, path: &'p Path) -> Result<Self, VerifyError> {
-        let arrays = runner.arrays(path).map_err(|error| VerifyError::Inputs(error.to_string()))?;
+    /// Reads them within the memory limit of a model.
+    pub(super) fn read(runner: &mut dyn Runner, path: &'p Path, model: &Model) -> Result<Self, VerifyError> {
+        let arrays =
+            runner.arrays(path, model.weights().memory()).map_err(|error| VerifyError::Inputs(error.to_string()))?;
         let array = |(key, tensor): (String, Tensor)| {
             let (sample, step, name) = parse_key(&key).unwrap_or((0, 0, &key));
             Array { sample, step, name: name.to_owned(), tensor, is_used: false }

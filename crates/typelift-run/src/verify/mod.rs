@@ -32,7 +32,7 @@
 //!         Ok(inputs.to_vec())
 //!     }
 //!     fn release(&mut self, _: u64) {}
-//!     fn arrays(&mut self, _: &Path) -> Result<Vec<(String, Tensor)>, RunError> {
+//!     fn arrays(&mut self, _: &Path, _: u64) -> Result<Vec<(String, Tensor)>, RunError> {
 //!         Ok(Vec::new())
 //!     }
 //! }

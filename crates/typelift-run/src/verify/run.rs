@@ -241,13 +241,13 @@ impl Work<'_> {
     fn read_arrays(&mut self, runner: &mut dyn Runner) -> Result<Option<Vec<Sample>>, VerifyError> {
         let (mut samples, model) = (None, self.models[0]);
         if let Some(path) = &self.verification.inputs {
-            let mut arrays = Arrays::read(runner, path)?;
+            let mut arrays = Arrays::read(runner, path, model)?;
             samples = Some(arrays.samples(self.models, &self.inputs)?);
             self.expected = arrays.expected(model, false);
             arrays.check_all_used(model, "input or output")?;
         }
         if let Some(path) = &self.verification.expect {
-            let mut arrays = Arrays::read(runner, path)?;
+            let mut arrays = Arrays::read(runner, path, model)?;
             self.expected.extend(arrays.expected(model, true));
             arrays.check_all_used(model, "output")?;
         }
@@ -277,7 +277,7 @@ impl Work<'_> {
         let mut done: Vec<Done> = Vec::new();
         let mut smallest: Option<Shapes> = None;
         let factor = if self.has_branches() { 4 } else { 1 };
-        for at in 0..self.verification.samples.max(1) * factor {
+        for at in 0..self.verification.samples.max(1).saturating_mul(factor) {
             let candidates: Box<dyn Iterator<Item = Shapes>> = match &smallest {
                 Some(smallest) if sizing.is_open() => {
                     Box::new(sizing.larger(smallest).into_iter().chain([smallest.clone()]))

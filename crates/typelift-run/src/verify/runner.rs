@@ -33,11 +33,11 @@ pub trait Runner {
     /// Releases a model.
     fn release(&mut self, key: u64);
 
-    /// Reads the named arrays of an `.npz` file, or of a folder with `.npy` files.
+    /// Reads the named arrays of an `.npz` file, or of a folder with `.npy` files. Together they have at most `most` bytes.
     ///
     /// # Errors
     /// [`RunError`].
-    fn arrays(&mut self, path: &Path) -> Result<Vec<(String, Tensor)>, RunError>;
+    fn arrays(&mut self, path: &Path, most: u64) -> Result<Vec<(String, Tensor)>, RunError>;
 }
 
 /// Runtime with its device.

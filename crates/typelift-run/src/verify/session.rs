@@ -13,6 +13,8 @@ use typelift::progress::poll;
 /// Two loaded models.
 pub(super) struct Session {
     loaded: [Loaded; 2],
+    /// The number of outputs of each model.
+    outputs: [usize; 2],
 }
 
 /// The outputs of a model, by step.
@@ -26,12 +28,13 @@ impl Session {
         settings: &[Setting; 2],
         two_runs: bool,
     ) -> Result<Self, VerifyError> {
+        let outputs = models.map(|model| model.outputs().count());
         let a = load(runner, Side::A, models[0], &settings[0])?;
         if !two_runs {
-            return Ok(Self { loaded: [a.clone(), a] });
+            return Ok(Self { loaded: [a.clone(), a], outputs });
         }
         match load(runner, Side::B, models[1], &settings[1]) {
-            Ok(b) => Ok(Self { loaded: [a, b] }),
+            Ok(b) => Ok(Self { loaded: [a, b], outputs }),
             Err(error) => {
                 runner.release(a.key);
                 Err(error)
@@ -49,13 +52,17 @@ impl Session {
 
     /// Runs one of the models on all steps of a sample.
     pub(super) fn run(&self, runner: &mut dyn Runner, side: Side, sample: &Sample) -> Result<Outputs, VerifyError> {
-        let (key, steps) = match side {
-            Side::A => (self.loaded[0].key, &sample.a),
-            Side::B => (self.loaded[1].key, &sample.b),
+        let (key, steps, expected) = match side {
+            Side::A => (self.loaded[0].key, &sample.a, self.outputs[0]),
+            Side::B => (self.loaded[1].key, &sample.b, self.outputs[1]),
         };
         let run = |(step, inputs): (usize, &Vec<Tensor>)| {
             poll();
-            runner.run(key, inputs, step == 0).map_err(|error| VerifyError::of_run(side, error))
+            let outputs = runner.run(key, inputs, step == 0).and_then(|outputs| match outputs.len() {
+                found if found == expected => Ok(outputs),
+                found => Err(RunError::Broken(format!("OpenVINO gave {found} outputs, and the model has {expected}"))),
+            });
+            outputs.map_err(|error| VerifyError::of_run(side, error))
         };
         steps.iter().enumerate().map(run).collect()
     }

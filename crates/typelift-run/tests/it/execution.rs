@@ -2,7 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngSeed, TestRunner};
 use serde_json::Value;
 use typelift::{Code, Model};
 use typelift_run::execution::{Execution, Ran};
@@ -101,4 +104,40 @@ fn weights_that_unfold_are_reported() {
     unfolded.sort();
     assert_eq!(found, unfolded);
     assert_eq!(found.len(), 5);
+}
+
+/// Bytes are removed, doubled or replaced, and nothing panics. `PROPTEST_CASES` makes it try more.
+#[test]
+fn damaged_execution_graphs_are_read_or_refused() {
+    let cases = Config::default().cases.max(300);
+    let config = Config { cases, failure_persistence: None, rng_seed: RngSeed::Fixed(0), ..Config::default() };
+    let damage = (0.0..1.0, 0_usize..40, 0..4, any::<u8>());
+    let strategy = (prop::sample::select(&PAIRS[..]), prop::collection::vec(damage, 0..4));
+    let read = AtomicUsize::new(0);
+    let result = TestRunner::new(config).run(&strategy, |(name, damages)| {
+        let mut text = std::fs::read(folder().join(format!("{name}.exec.xml"))).unwrap();
+        for (share, length, kind, byte) in damages {
+            let start = (share * text.len() as f64) as usize;
+            let end = (start + length).min(text.len());
+            match kind {
+                0 => drop(text.drain(start..end)),
+                1 => {
+                    let copy = text[start..end].to_vec();
+                    drop(text.splice(start..start, copy));
+                }
+                2 => text.truncate(end),
+                _ => text[start..end].iter_mut().take(1).for_each(|it| *it = byte),
+            }
+        }
+        let Ok(text) = String::from_utf8(text) else { return Ok(()) };
+        let read_it = Execution::read(Path::new("execution.xml"), text).is_ok_and(|execution| {
+            let _another_model = Ran::of(&model(name), &execution);
+            true
+        });
+        read.fetch_add(usize::from(read_it), Ordering::Relaxed);
+        Ok(())
+    });
+    result.unwrap_or_else(|failure| panic!("{failure}"));
+    let read = read.into_inner();
+    assert!(read > 60, "{read} were read");
 }

@@ -107,7 +107,7 @@ impl Runner for Interpreter {
 
     fn release(&mut self, _: u64) {}
 
-    fn arrays(&mut self, _: &Path) -> Result<Vec<(String, Tensor)>, RunError> {
+    fn arrays(&mut self, _: &Path, _: u64) -> Result<Vec<(String, Tensor)>, RunError> {
         Ok(self.arrays.clone())
     }
 }
@@ -417,7 +417,7 @@ impl Runner for Shaped {
 
     fn release(&mut self, _: u64) {}
 
-    fn arrays(&mut self, _: &Path) -> Result<Vec<(String, Tensor)>, RunError> {
+    fn arrays(&mut self, _: &Path, _: u64) -> Result<Vec<(String, Tensor)>, RunError> {
         Ok(Vec::new())
     }
 }
@@ -620,7 +620,7 @@ fn indices_masks_and_positions_get_values_that_fit() {
             Ok([&inputs[..4], &inputs[5..]].concat())
         }
         fn release(&mut self, _: u64) {}
-        fn arrays(&mut self, _: &Path) -> Result<Vec<(String, Tensor)>, RunError> {
+        fn arrays(&mut self, _: &Path, _: u64) -> Result<Vec<(String, Tensor)>, RunError> {
             Ok(Vec::new())
         }
     }

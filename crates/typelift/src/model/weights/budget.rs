@@ -34,7 +34,7 @@ impl Budget {
         Self { limit: Some(limit), computed: Arc::default() }
     }
 
-    fn limit(&self, stored: u64) -> u64 {
+    pub(super) fn limit(&self, stored: u64) -> u64 {
         self.limit.unwrap_or_else(|| ALWAYS.saturating_add(stored.saturating_mul(FOR_EACH_BYTE)))
     }
 

@@ -597,6 +597,18 @@ impl Weights {
         Self { budget: Budget::of(bytes), ..self }
     }
 
+    /// Returns the limit on the memory that the values of constants may take, in bytes.
+    ///
+    /// # Examples
+    /// ```
+    /// # use typelift::Weights;
+    /// assert_eq!(Weights::from_bytes([1, 2]).memory(), (64 << 20) + 16);
+    /// ```
+    #[must_use]
+    pub fn memory(&self) -> u64 {
+        self.budget.limit(self.base_len().unwrap_or(0))
+    }
+
     /// Fails if a tensor of that many elements exceeds the memory limit.
     pub fn hold(&self, elements: u64) -> Result<(), TooLarge> {
         self.budget.hold(elements, self.tail.bytes.len() as u64, self.base_len().unwrap_or(0))
