@@ -59,7 +59,7 @@ impl Run<'_> {
             }
         }
         for (path, what) in documents {
-            files.add(path, what, None, false)?;
+            files.add(path, what, &[], false)?;
         }
         let mut directories = HashSet::new();
         files.paths.iter().try_for_each(|(path, made)| check_writable(path, *made, &mut directories))
@@ -88,7 +88,9 @@ impl Files {
         if place.in_place {
             check_names(path)?;
         }
-        self.add(path, "a model", place.in_place.then_some(MODEL), made)?;
+        // Another process may replace the pair between two looks, so that its names lead to other files.
+        let own: &[_] = if place.in_place { &[MODEL, WEIGHTS] } else { &[] };
+        self.add(path, "a model", own, made)?;
         if !place.in_place {
             check_ending(path, "xml", "OpenVINO IR")?;
         }
@@ -97,7 +99,7 @@ impl Files {
         }
         let weights = path.with_extension("bin");
         let id = FileId::of(&weights);
-        let own = input.weights().filter(|own| self.read.contains_key(&id) && FileId::of(own) == id);
+        let own = input.weights().filter(|own| *own == weights || self.read.contains_key(&id) && FileId::of(own) == id);
         // If constants are added or removed, new weights replace those of this model. Another name of the file keeps
         // the old ones.
         let is_place =
@@ -107,23 +109,17 @@ impl Files {
             return Err(taken(&weights, "the weights", WEIGHTS)
                 .help("give another file, or --weights none, and it stays as it is"));
         }
-        self.add_as(id, &weights, "the weights", own.is_some().then_some(WEIGHTS), made)
+        let own: &[_] = if own.is_some() { &[WEIGHTS, MODEL] } else { &[] };
+        self.add_as(id, &weights, "the weights", own, made)
     }
 
     /// Adds a file to write. It must not be an input, except its `own`.
-    fn add(&mut self, path: &Path, what: &'static str, own: Option<&'static str>, made: bool) -> Result<(), Failure> {
+    fn add(&mut self, path: &Path, what: &'static str, own: &[&str], made: bool) -> Result<(), Failure> {
         self.add_as(FileId::of(path), path, what, own, made)
     }
 
-    fn add_as(
-        &mut self,
-        id: FileId,
-        path: &Path,
-        what: &'static str,
-        own: Option<&'static str>,
-        made: bool,
-    ) -> Result<(), Failure> {
-        if let Some(read) = self.read.get(&id).filter(|read| Some(**read) != own) {
+    fn add_as(&mut self, id: FileId, path: &Path, what: &'static str, own: &[&str], made: bool) -> Result<(), Failure> {
+        if let Some(read) = self.read.get(&id).filter(|read| !own.contains(read)) {
             return Err(taken(path, what, read).help(noted::ANOTHER));
         }
         self.paths.push((path.to_owned(), made));
@@ -161,9 +157,11 @@ fn check_writable(path: &Path, made: bool, known: &mut HashSet<PathBuf>) -> Resu
         Ok(found) if !found.is_file() && !found.is_dir() => return Err(refused(path, "it is not a regular file")),
         // A link is replaced, so the file it leads to need not be writable.
         Ok(found) if found.is_file() && path.is_symlink() => {}
-        Ok(_) => {
-            File::options().append(true).open(path).map_err(|error| Failure::io("write", path, &error))?;
-        }
+        Ok(_) => match File::options().append(true).open(path) {
+            // A graph is missing for a moment while another process replaces its pair.
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(Failure::io("write", path, &error)),
+            _ => {}
+        },
     }
     let mut directory = directory(path);
     if !made && !known.contains(directory) && !directory.exists() {
