@@ -128,7 +128,7 @@ impl Runner for Module {
         let key = self.next;
         let config = self.call(|py, runner| {
             let weights = match &source.weights {
-                Bytes::File(path) => path.to_string_lossy().into_owned().into_pyobject(py)?.into_any(),
+                Bytes::File(path) => path.as_os_str().into_pyobject(py)?.into_any(),
                 Bytes::Memory(bytes) => PyBytes::new(py, bytes).into_any(),
             };
             let text = PyBytes::new(py, source.text.as_bytes());
@@ -160,9 +160,9 @@ impl Runner for Module {
         let _released = self.call(|_, runner| runner.call_method1("drop", (key,)).map(drop));
     }
 
-    fn arrays(&mut self, path: &Path) -> Result<Vec<(String, Tensor)>, RunError> {
+    fn arrays(&mut self, path: &Path, most: u64) -> Result<Vec<(String, Tensor)>, RunError> {
         let values: Vec<(String, String, Vec<usize>, Vec<u8>)> =
-            self.call(|_, runner| runner.call_method1("arrays", (path.to_string_lossy(),))?.extract())?;
+            self.call(|_, runner| runner.call_method1("arrays", (path.as_os_str(), most))?.extract())?;
         let (names, values): (Vec<_>, Vec<_>) =
             values.into_iter().map(|(name, ty, dims, bytes)| (name, (ty, dims, bytes))).unzip();
         Ok(names.into_iter().zip(tensors(values)?).collect())

@@ -9,7 +9,7 @@ use pyo3::types::PyBytes;
 use typelift::graph::Place;
 use typelift::ops::{LayerKind, kind};
 use typelift::promote::ElementType;
-use typelift::save::FileId;
+use typelift::save::{FileId, Stamp};
 use typelift::shape::Shape;
 use typelift::xml;
 use typelift::{Checking, Conversion, Diagnostics, LayerId, SaveOptions, Weights};
@@ -190,6 +190,7 @@ impl Model {
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf, weights: Option<PathBuf>, max_memory: Option<u64>) -> PyResult<Self> {
         let read = move |_: &Caller| {
+            let stamp = Stamp::at(&path).ok();
             let text = xml::load(&path)?;
             let bin = weights.clone().unwrap_or_else(|| path.with_extension("bin"));
             let open =
@@ -205,7 +206,9 @@ impl Model {
                         Ok((limited(found, max_memory), Arc::default()))
                     }
                 };
-            State::read(path.display().to_string(), Some(path.clone()), text, open)
+            let mut state = State::read(path.display().to_string(), Some(path.clone()), text, open)?;
+            state.stamp = Arc::new(Mutex::new(stamp));
+            Ok(state)
         };
         work::run(py, read).map(Self::new)
     }
@@ -527,7 +530,16 @@ impl Model {
             options.text = state.options(canonical);
             options.weights = weights.parse().map_err(|reason| Failure::Value(format!("weights: {reason}")))?;
             options.in_place = state.path.as_ref().is_some_and(|own| FileId::of(own) == FileId::of(&path));
-            Ok(state.model.save_with(&path, options)?)
+            let mut stamp = state.stamp.lock().unwrap_or_else(PoisonError::into_inner);
+            if options.in_place {
+                options.read_from = stamp.clone().map(|stamp| (path.clone(), stamp));
+            }
+            let is_in_place = options.in_place;
+            state.model.save_with(&path, options)?;
+            if is_in_place {
+                *stamp = Stamp::at(&path).ok();
+            }
+            Ok(())
         })
     }
 }

@@ -1,12 +1,13 @@
 //! State of a model between two edits, shared by the classes of the module.
 
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use typelift::convert::{Conversion, ConvertError, Converted};
 use typelift::findings::Known;
 use typelift::graph::Names;
 use typelift::ops::Release;
+use typelift::save::Stamp;
 use typelift::span::Lines;
 use typelift::xml::{self, WriteOptions};
 use typelift::{Checking, Code, Diagnostic, Diagnostics, InterfaceError, LayerId, NeedForWeights, Weights};
@@ -22,6 +23,8 @@ pub(crate) struct State {
     pub(crate) file: String,
     /// The path from which it was read.
     pub(crate) path: Option<PathBuf>,
+    /// State of that file when the model was read from it, or last written to it.
+    pub(crate) stamp: Arc<Mutex<Option<Stamp>>>,
     /// Findings of the reader.
     pub(crate) read: Vec<Diagnostic>,
     /// Findings of inference.
@@ -60,8 +63,8 @@ impl State {
     pub(crate) fn of(mut model: typelift::Model, file: String, path: Option<PathBuf>, read: Vec<Diagnostic>) -> Self {
         let inferred = typelift::infer(&mut model);
         let (lines, names) = (OnceLock::new(), OnceLock::new());
-        let keeper = Arc::default();
-        Self { model, file, path, read, inferred, refresh_ports: false, edited: false, keeper, lines, names }
+        let (keeper, stamp) = (Arc::default(), Arc::default());
+        Self { model, file, path, stamp, read, inferred, refresh_ports: false, edited: false, keeper, lines, names }
     }
 
     /// Records that the state differs from the file, and drops the name index.

@@ -118,6 +118,20 @@ def test_a_model_is_saved_over_itself_again_and_again(tmp_path: Path) -> None:
         assert typelift.open(file)["y"].inputs[1].layer.numbers() == [value]  # type: ignore[union-attr]
 
 
+def test_a_file_that_another_program_changed_is_not_saved_over(tmp_path: Path) -> None:
+    file = tmp_path / "model.xml"
+    typelift.from_text(MIXED).save(file)
+    mine, other = typelift.open(file), typelift.open(file)
+    other.rewrite("Multiply(x, 0.5) => Multiply(x, 3)")
+    other.save(file)
+    mine.rewrite("Multiply(x, 0.5) => Multiply(x, 4)")
+    with pytest.raises(OSError, match="was changed or replaced after the model was read"):
+        mine.save(file)
+    mine.save(tmp_path / "mine.xml")
+    for path, value in ((file, 3), (tmp_path / "mine.xml", 4)):
+        assert typelift.open(path)["y"].inputs[1].layer.numbers() == [value]  # type: ignore[union-attr]
+
+
 def test_convert_repairs_or_refuses_whole() -> None:
     model = typelift.from_text(MIXED)
     before = model.to_bytes()

@@ -929,7 +929,7 @@ class Model:
 
         Raises:
             ValueError: The path does not end with ``.xml``.
-            OSError: A file cannot be written.
+            OSError: A file cannot be written, or ``path`` is the file that the model was read from and has changed since.
             ModelError: The model has constants, and the weights are missing.
         """
         if os.path.splitext(path)[1].lower() != ".xml":
