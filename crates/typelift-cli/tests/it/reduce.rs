@@ -168,9 +168,14 @@ fn a_command_that_prints_without_end_fills_no_disk() {
         "--match",
         "y",
     ];
-    let run = typelift(&[&words[..], &["--", "sh", "-c", "yes & sleep 0.3; : {}"]].concat());
+    let pid = folder.path().join("pid");
+    let script = format!("yes & echo $! > {}; sleep 0.3; : {{}}", pid.display());
+    let run = typelift(&[&words[..], &["--", "sh", "-c", &script]].concat());
     // The command ends, and what it left running in its group ends with it.
     assert!(run.status.success(), "{}", text(&run.stderr));
+    let stat = format!("/proc/{}/stat", fs::read_to_string(pid).unwrap().trim());
+    let stat = fs::read_to_string(stat).unwrap_or_default();
+    assert!(stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with(['Z', 'X'])), "{stat}");
 }
 
 #[test]

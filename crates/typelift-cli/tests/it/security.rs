@@ -39,9 +39,11 @@ const PROMISES: &[(&str, &[&str])] = &[
         "crates/typelift-cli/src/batch.rs: a_model_that_makes_the_program_panic_is_reported_and_the_others_go_on",
     ]),
     ("Operands, types and shapes", &[
+        "crates/typelift/tests/it/promotion_mutations.rs: any_operands_and_shapes_survive",
         "crates/typelift/fuzz/fuzz_targets/promotion.rs",
     ]),
     ("Listings, rules and statements", &[
+        "crates/typelift/tests/it/notation_mutations.rs: damaged_texts_survive",
         "crates/typelift/fuzz/fuzz_targets/notation.rs",
     ]),
     ("Nesting", &[
@@ -58,6 +60,8 @@ const PROMISES: &[(&str, &[&str])] = &[
         "crates/typelift-cli/tests/effort/main.rs: convert_is_in_proportion_to_misshapen_models",
         "crates/typelift-cli/tests/effort/main.rs: view_is_in_proportion_to_misshapen_models",
         "crates/typelift/tests/effort.rs: effort_is_in_proportion_to_the_graph",
+        "crates/typelift/src/model/graph/visits/tests.rs: statements_over_patterns_take_linear_time",
+        "crates/typelift/tests/effort.rs: plans_are_read_in_proportion_to_their_lines",
         "crates/typelift/tests/effort.rs: large_graphs_of_every_shape_are_converted",
     ]),
     ("Values of shapes", &[
@@ -67,6 +71,7 @@ const PROMISES: &[(&str, &[&str])] = &[
         "crates/typelift-cli/tests/it/trust.rs: a_small_file_cannot_ask_for_much_memory",
         "crates/typelift/tests/it/quantization.rs: scales_and_reordered_values_keep_to_the_memory_limit",
         "crates/typelift-run/tests/it/verify.rs: inputs_beyond_the_memory_limit_are_refused_by_name",
+        "crates/typelift-cli/tests/it/openvino.rs: files_of_inputs_are_regular_and_not_too_large",
     ]),
     ("Seeded hashes", &[
         "crates/typelift/src/base/hash.rs: no_two_tables_hash_alike",
@@ -84,10 +89,14 @@ const PROMISES: &[(&str, &[&str])] = &[
     ]),
     ("Other input files", &[
         "crates/typelift-cli/tests/it/trust.rs: a_device_or_a_pipe_is_refused_at_once",
+        "crates/typelift-cli/tests/it/trust.rs: the_hole_of_a_sparse_text_is_not_read",
+        "crates/typelift-run/tests/it/execution.rs: damaged_execution_graphs_are_read_or_refused",
         "crates/typelift-cli/tests/it/openvino.rs: files_of_inputs_are_regular_and_not_too_large",
     ]),
     ("Files of arrays", &[
         "crates/typelift/fuzz/fuzz_targets/files.rs",
+        "crates/typelift/tests/it/files_mutations.rs: damaged_files_of_arrays_and_plans_are_refused_or_survive",
+        "crates/typelift/tests/effort.rs: files_of_arrays_take_memory_in_proportion",
         "crates/typelift/src/ops/values/array/file.rs: values_beyond_the_memory_limit_are_refused_and_another_model_may_have_more",
         "crates/typelift/src/ops/values/array/file.rs: only_the_bytes_of_an_array_are_read",
         "crates/typelift/src/ops/values/array/npy.rs: what_is_not_an_array_of_numbers_is_refused",
@@ -146,6 +155,7 @@ const PROMISES: &[(&str, &[&str])] = &[
         "crates/typelift-cli/tests/it/openvino.rs: no_telemetry_is_sent",
         "crates/typelift-cli/src/openvino/child.rs: a_tensor_has_the_bytes_of_its_type_and_shape",
         "crates/typelift-cli/src/openvino/child.rs: a_reply_that_is_too_large_or_no_json_is_an_error",
+        "crates/typelift-cli/src/openvino/child.rs: replies_with_several_damages_are_replies_or_errors",
     ]),
     ("The command of `reduce`", &[
         "crates/typelift-cli/tests/it/reduce.rs: only_the_weights_of_layers_that_are_left_are_written",
@@ -176,7 +186,7 @@ fn every_promise_has_tests_that_exist() {
     for name in PROMISES.iter().flat_map(|(_, tests)| *tests) {
         let (file, test) = name.split_once(": ").unwrap_or((name, ""));
         let text = fs::read_to_string(root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
-        let test = if test.is_empty() { "fuzz_target!".to_owned() } else { format!("fn {test}()") };
+        let test = if test.is_empty() { "fuzz_target!".to_owned() } else { format!("fn {test}(") };
         assert!(text.contains(&test), "{file} has no {test}");
     }
 }

@@ -273,6 +273,11 @@ fn the_hole_of_a_sparse_text_is_not_read() {
         let run = std::process::Command::new("sh").args(["-c", &script]).current_dir(folder.path()).output().unwrap();
         assert!(matches!(run.status.code(), Some(1 | 2)), "{run:?}");
     }
+    sparse.set_len(5 << 30).unwrap();
+    let large = run(folder.path(), &["check", "hole.xml"]);
+    assert!(large.status == 2 && large.stderr.contains("is 4 GiB or longer"), "{large:?}");
+    let run = run(folder.path(), &["rewrite", "model.xml", "--rules", "hole.xml", "-o", "out.xml"]);
+    assert!(run.status == 2 && run.stderr.contains("has over 16 MB"), "{run:?}");
 }
 
 #[test]
