@@ -103,3 +103,13 @@ fn a_name_of_two_layers_is_refused_with_an_address_of_each() {
     let error = model.find("2").unwrap_err().to_string();
     assert_eq!(error, "several layers are called `2`: `id:1`, `id:2`");
 }
+
+/// Exporters name both the product and what scales it after the output. The tensor has one producer.
+#[test]
+fn of_two_layers_with_a_name_the_one_whose_tensor_has_it_is_meant() {
+    let names = MODEL.replace("name=\"1\"", "name=\"halves\"").replace("names=\"right\"", "names=\"halves\"");
+    let model = Model::from_xml(names).unwrap();
+    assert_eq!(model.find("halves").unwrap().1, LayerId(4));
+    assert_eq!(model.find_tensor("halves").unwrap().1, LayerId(4).output(1));
+    assert_eq!(Names::of(&model).find(&model, "halves"), model.find("halves"));
+}

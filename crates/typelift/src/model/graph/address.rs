@@ -86,13 +86,16 @@ impl Graph {
                 |layer, name| layer.port_named(name).is_some(),
                 Layer::is_output_named,
             ];
+            let mut several = Ok(None);
             for fits in readings {
-                let found = the_one(name, layers(name).filter(|layer| fits(layer, name)))?;
-                if found.is_some() {
-                    return Ok(found);
+                match the_one(name, layers(name).filter(|layer| fits(layer, name))) {
+                    Ok(None) => {}
+                    // Of several layers with the name, the one whose tensor also has it is meant.
+                    Err(error) => several = several.and(Err(error)),
+                    found => return found,
                 }
             }
-            Ok(None)
+            several
         };
         let id = |text: &str| text.parse().ok().map(LayerId).filter(|&id| self.layer(id).is_some());
         Ok(match (exact(word)?, word.strip_prefix("name:")) {
