@@ -84,6 +84,6 @@ fn describe(layer: &Layer) -> String {
     format!("layer {} `{}`", layer.id(), layer.name())
 }
 
-fn refused(layer: &Layer, reason: String) -> EditError {
-    EditError::Refused { operation: layer.ty().to_owned(), reason }
+pub(super) fn refused(layer: &Layer, reason: String) -> EditError {
+    EditError::Refused { operation: ops::in_statements(layer), reason }
 }

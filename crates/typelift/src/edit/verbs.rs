@@ -502,10 +502,7 @@ impl Edit<'_> {
         let outputs = match self.outputs_of(id) {
             Some(Ok(outputs)) => outputs,
             Some(Err(reason)) => {
-                return Err(EditError::Refused {
-                    operation: new.operation_name.ty().to_owned(),
-                    reason: reason.to_string(),
-                });
+                return Err(refuse::refused(self.graph.checked(id)?, reason.to_string()));
             }
             None if new.outputs.is_empty() && !new.bodies.is_empty() => return Ok(()),
             None if new.outputs.is_empty() => return Err(EditError::NoRule(new.operation_name.to_string())),

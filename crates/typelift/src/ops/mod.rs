@@ -677,6 +677,14 @@ pub(crate) fn first_version(ty: &str) -> Option<String> {
     Some(format!("opset{opset}"))
 }
 
+/// Returns the operation of a layer as statements name it: with its operation set, if the operation has several revisions.
+pub(crate) fn in_statements(layer: &Layer) -> String {
+    match layer.version().strip_prefix("opset") {
+        Some(opset) if revisions(layer.ty()).len() > 1 => format!("{}-{opset}", layer.ty()),
+        _ => layer.ty().to_owned(),
+    }
+}
+
 /// Operations whose name in files differs from that in the operation table.
 const SPELLINGS: &[(&str, &str)] =
     &[("Const", "Constant"), ("ReLU", "Relu"), ("PReLU", "PRelu"), ("SoftMax", "Softmax")];

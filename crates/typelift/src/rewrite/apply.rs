@@ -710,6 +710,7 @@ fn build(
         constants,
         added: Vec::new(),
         shared: Vec::new(),
+        takes_newest: false,
         may_overflow: rule.pattern.allowed.overflow,
         losses: Cell::default(),
         scope,

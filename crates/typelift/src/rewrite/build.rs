@@ -31,6 +31,8 @@ pub(super) struct Build<'b, 'm> {
     pub(super) variables: &'b [Option<compact_str::CompactString>],
     /// The matched layers.
     pub(super) matched: &'b [Matched<'b>],
+    /// True if an operation without an operation set is its newest revision. In a rule it is the matched one or the oldest.
+    pub(super) takes_newest: bool,
     /// True if values of new constants may overflow or underflow.
     pub(super) may_overflow: bool,
     /// Constants that were added for other matches and can be reused.
@@ -536,6 +538,9 @@ impl Build<'_, '_> {
                 Ok(new) => fitting.push(new),
                 Err(reason) => fault = Some(reason),
             }
+        }
+        if self.takes_newest {
+            fitting.reverse();
         }
         match fault {
             Some(reason) if fitting.is_empty() => Err(EditError::Other(reason)),

@@ -98,7 +98,8 @@ pub(crate) enum Times {
 pub(crate) struct LayerTerm {
     /// The name of the operation, or the `type` of an unknown one in files.
     pub(crate) operation: String,
-    /// The operation set as in files. `None` means any revision in a pattern, and the oldest in a replacement.
+    /// The operation set as in files. `None` means any revision in a pattern, the oldest in a
+    /// replacement, and the newest in an expression of a statement.
     pub(crate) version: Option<String>,
     /// The position of the operation in the text.
     pub(crate) head: Range<usize>,

@@ -32,6 +32,35 @@ fn refuses(listing: &str, cases: &[(&str, &str)]) {
     }
 }
 
+/// An operation without its set is the newest in an expression, and the oldest in the replacement of a rule.
+#[test]
+fn an_operation_of_an_expression_is_its_newest_revision_that_fits() {
+    let made = |statement: &str, ty: &str| {
+        let model = rewritten(SUM, statement).unwrap();
+        model.graph().layers().find(|layer| layer.ty() == ty).unwrap().version().to_owned()
+    };
+    for (expression, ty, version) in [
+        ("Softmax(\"c\")", "SoftMax", "opset8"),
+        ("Gelu(\"c\")", "Gelu", "opset7"),
+        ("ShapeOf(\"c\") {output_type=i64}", "ShapeOf", "opset3"),
+        ("Gather(\"c\", [0], 1)", "Gather", "opset8"),
+        ("Broadcast(\"c\", [2, 3, 4])", "Broadcast", "opset3"),
+        ("TopK(\"c\", 2) {axis=1, mode=max, sort=value}", "TopK", "opset11"),
+        ("Abs(\"c\")", "Abs", "opset1"),
+    ] {
+        assert_eq!(made(&format!("add output new = {expression}"), ty), version, "{expression}");
+    }
+    assert_eq!(made("Multiply(x, y) => Softmax(x)", "SoftMax"), "opset1");
+    refuses(
+        SUM,
+        &[
+            ("add output new = TopK(\"c\", [1, 2]) {axis=1, mode=max, sort=value}", "TopK-11 does not accept"),
+            ("add output new = TopK-3(\"c\", [1, 2]) {axis=1, mode=max, sort=value}", "TopK-3 does not accept"),
+            ("add output new = Concat(\"c\", 1) {axis=5}", "Concat does not accept"),
+        ],
+    );
+}
+
 const SUM: &str = "
     a = Parameter : f32[?,4] \"a\"
     b = Parameter : f32[?,4] \"b\"

@@ -206,6 +206,7 @@ impl Resolved<'_> {
             constants: &mut constants,
             added: Vec::new(),
             shared: Vec::new(),
+            takes_newest: true,
             may_overflow: true,
             losses: Cell::default(),
             scope: None,
