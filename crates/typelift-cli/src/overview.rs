@@ -182,6 +182,13 @@ fn findings(diagnostics: &Diagnostics) -> String {
 /// Names the three commands that make most sense for a model. Fixes are those that were tried.
 fn next(file: &str, model: Option<&Model>, found: &[Diagnostic]) -> String {
     let word = shell_word(file);
+    if found.iter().any(|finding| finding.code == Code::ExecutionGraph) {
+        let model = file.strip_suffix(".exec.xml").map(|stem| format!("{stem}.xml"));
+        let known = model.filter(|model| Path::new(model).is_file());
+        let note = if known.is_some() { "" } else { "MODEL.xml is the model that the device ran\n" };
+        let model = known.map_or_else(|| "MODEL.xml".to_owned(), |model| shell_word(&model).into_owned());
+        return format!("  typelift check {model} --ran {word}\n{note}");
+    }
     // Results go into the current directory, which can be written more often than that of the model.
     let stem = Path::new(file).file_stem().map_or("model".into(), |stem| stem.to_string_lossy());
     let has_errors = found.iter().any(Diagnostic::is_error);

@@ -55,6 +55,26 @@ fn a_run_of_another_model_is_refused() {
     }
 }
 
+/// The overview of an execution graph leads to its model, by the name that they share.
+#[test]
+fn an_execution_graph_leads_to_its_model() {
+    let folder = folder();
+    let next = |file: &str| {
+        let shown = run(&folder, &[file]);
+        assert_eq!(shown.status, 1);
+        shown.stdout.split_once("next\n").unwrap().1.to_owned()
+    };
+    let command = next("types_ways.exec.xml");
+    assert_eq!(command, "  typelift check types_ways.xml --ran types_ways.exec.xml\n");
+    let words: Vec<_> = command.split_whitespace().skip(1).collect();
+    let found = run(&folder, &words);
+    assert!(found.stdout.contains("ran-"), "{found:?}");
+    insta::assert_snapshot!(next("ran-narrower.exec.xml"), @r"
+    typelift check MODEL.xml --ran ran-narrower.exec.xml
+    MODEL.xml is the model that the device ran
+    ");
+}
+
 /// Findings of a run can be denied. Those of several runs name the file.
 #[test]
 fn findings_of_a_run_can_be_denied() {
