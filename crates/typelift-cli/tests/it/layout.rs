@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use tempfile::TempDir;
+use typelift::Model;
 
 use crate::cli::{Run, run};
 
@@ -107,4 +108,24 @@ fn overlapping_constants_do_not_grow_without_limit() {
     assert_eq!(grown.status, 0, "{grown:?}");
     let length = fs::metadata(path.join("out.bin")).unwrap().len();
     assert!(length > 15_000_000 && grown.stderr.contains(" bytes, and the one of the input 40,000\n"), "{grown:?}");
+}
+
+/// The weights of both models count, so a small model may come before one that is many times larger.
+#[test]
+fn a_join_may_be_as_large_as_both_models() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let save = |name: &str, text: &str| Model::from_text(text).unwrap().save(path.join(name)).unwrap();
+    save(
+        "in.xml",
+        "x = Parameter : f32[2] \"x\"\nc = Const([1, 2]) : f32[2]\ny = Add(x, c) : f32[2] \"y\"\nr = Result(y)",
+    );
+    save(
+        "large.xml",
+        "y = Parameter : f32[2] \"y\"\nw = Const(0.5) : f32[2,200000]\nz = MatMul(y, w) : f32[200000] \"z\"\nr = Result(z)",
+    );
+    let joined = run(path, &["rewrite", "in.xml", "-e", "join large.xml", "-o", "out.xml"]);
+    assert_eq!(joined.status, 0, "{joined:?}");
+    // Constants begin at multiples of 64.
+    assert_eq!(fs::metadata(path.join("out.bin")).unwrap().len(), 1_600_064);
 }

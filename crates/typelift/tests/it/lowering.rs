@@ -5,8 +5,9 @@
 use std::fmt::Write as _;
 
 use typelift::passes::{LOWER_PROMOTE_TYPES, LOWER_WITHOUT_NOOPS, Pass, run};
+use typelift::promote::ElementType;
 use typelift::xml::{WriteOptions, write};
-use typelift::{Graph, Model, Weights, infer};
+use typelift::{Graph, Layer, Model, Weights, infer};
 
 /// Type, opset, content, the layer and output that feeds each input, and the number of outputs.
 type Row<'a> = (&'a str, u32, &'a str, &'a [(usize, usize)], usize);
@@ -122,5 +123,38 @@ fn lowering_makes_known_what_is_computed_from_promoted_values() {
 fn lowering_in_a_body_makes_known_what_comes_out_of_it() {
     for pass in [LOWER_PROMOTE_TYPES, LOWER_WITHOUT_NOOPS] {
         check(&promoted_target_in_a_body(), pass, "ReLU4");
+    }
+}
+
+/// OpenVINO reads a Convert without a destination as one to `dynamic`. It stays so beside promotions, which then have no
+/// type before run time.
+#[test]
+fn lowering_leaves_a_convert_without_a_destination_dynamic() {
+    let layers = graph(&[
+        ("Parameter", 1, ANY, &[], 1),
+        ("Convert", 1, "", &[(0, 0)], 1),
+        ("ConvertPromoteTypes", 14, "", &[(0, 0), (1, 0)], 2),
+        ("Add", 1, "", &[(2, 0), (2, 1)], 1),
+        ("Convert", 1, r#"<data destination_type="f16"/>"#, &[(0, 0)], 1),
+        ("ConvertPromoteTypes", 14, "", &[(0, 0), (4, 0)], 2),
+        ("Add", 1, "", &[(5, 0), (5, 1)], 1),
+    ]);
+    let declared = layers.replacen("UNSPECIFIED", "FP32", 1).replacen("UNSPECIFIED", "FP16", 1);
+    for pass in [LOWER_PROMOTE_TYPES, LOWER_WITHOUT_NOOPS] {
+        let mut model = Model::from_xml(format!(r#"<net name="n" version="11">{declared}</net>"#)).unwrap();
+        assert_eq!(infer(&mut model).iter().filter(|it| it.is_error()).count(), 0);
+        run(&mut model, pass).unwrap();
+        for canonical in [false, true] {
+            let mut options = WriteOptions::default();
+            options.canonical = canonical;
+            let mut again = Model::from_xml(write(&model, options)).unwrap();
+            assert_eq!(infer(&mut again).iter().filter(|it| it.is_error()).count(), 0);
+            let left = again.graph().layers().filter(|layer| layer.ty() == "ConvertPromoteTypes");
+            assert_eq!(left.map(Layer::name).collect::<Vec<_>>(), ["ConvertPromoteTypes2"]);
+            let of = |id: &str| again.graph().layer(again.graph().find(id).unwrap()).unwrap();
+            assert_eq!(of("Convert1").attribute("destination_type").unwrap_or("dynamic"), "dynamic");
+            assert_eq!(of("Convert1").outputs()[0].element_type(), ElementType::Dynamic);
+            assert_eq!(of("Add6").outputs()[0].element_type(), ElementType::F32);
+        }
     }
 }

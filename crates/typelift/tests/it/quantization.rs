@@ -285,6 +285,26 @@ fn plain_constants_hold_the_values_of_codes() {
     }
 }
 
+/// A product of a code and a scale in f16 has more bits than f16 holds, so it is rounded, and the rounding is counted.
+#[test]
+fn values_that_the_stored_type_rounds_are_counted() {
+    for (scale, most) in [("0.5", 0.0), ("0.3", f64::exp2(-11.0))] {
+        let text = format!(
+            "x = Parameter : f16[1,3]
+c = Const([[3, 7, 113]]) : u8[1,3]
+q = Convert(c) {{destination_type=f16}}
+s = Const({scale}) : f16[]
+w = Multiply(q, s)
+y = MatMul(x, w) {{transpose_a=false, transpose_b=true}}
+r = Result(y)"
+        );
+        let mut model = Model::from_text(&text).unwrap();
+        assert_eq!(infer(&mut model), []);
+        let lost = Plan::dequantize(&model, None, &Kept::default()).totals().max_rel;
+        assert!(lost <= most && (lost > 0.0) == (most > 0.0), "{scale}: {lost}");
+    }
+}
+
 /// A constant that needs more memory than permitted is named, and dequantization leaves it unchanged.
 #[test]
 fn scales_and_reordered_values_keep_to_the_memory_limit() {

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use typelift::ops::{self, Release};
+use typelift::Model;
+use typelift::ops::{self, Release, Requirements};
 use typelift::promote::ElementType;
 
 /// Returns the rows of a table, and the first release of each; `None` if no release reads it.
@@ -34,6 +35,34 @@ fn every_operation_has_its_first_release() {
     }
     assert_eq!(rows.len(), 985);
     assert!(wrong.is_empty(), "{} of {}: {wrong:#?}", wrong.len(), rows.len());
+}
+
+/// A file of one layer without attributes needs the release of its operation and nothing newer, whatever else is wrong
+/// with it.
+#[test]
+fn a_file_of_one_layer_needs_the_release_of_its_operation() {
+    let port = r#"<port id="0" precision="FP32"><dim>1</dim><dim>2</dim></port>"#;
+    let mut wrong = Vec::new();
+    for (cells, first) in &table("operations.csv") {
+        let (name, opset) = (&cells[0], &cells[1]);
+        let text = format!(
+            r#"<net name="o" version="11"><layers>
+            <layer id="0" name="x" type="Parameter" version="opset1"><data shape="1,2" element_type="f32"/><output>{port}</output></layer>
+            <layer id="1" name="op" type="{name}" version="opset{opset}"><input>{port}</input><output><port id="1" precision="FP32"/></output></layer>
+            <layer id="2" name="r" type="Result" version="opset1"><input>{port}</input></layer></layers>
+            <edges><edge from-layer="0" from-port="0" to-layer="1" to-port="0"/>
+            <edge from-layer="1" from-port="1" to-layer="2" to-port="0"/></edges></net>"#
+        );
+        let mut model = Model::from_xml(text).unwrap();
+        let _refused = typelift::infer(&mut model);
+        let layer = model.graph().layer(model.graph().find("op").unwrap()).unwrap();
+        let needed = Requirements::new(model.graph()).of(layer).max_by_key(|it| it.release);
+        let release = needed.map_or(Release::OLDEST, |it| it.release);
+        if first.is_some_and(|first| first != release) {
+            wrong.push(format!("{name}-{opset}: {needed:?}, not {first:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}: {wrong:#?}", wrong.len());
 }
 
 #[test]
