@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ArgGroup;
 use clap::builder::PossibleValuesParser;
+use typelift::check::Device;
 use typelift::convert::strip::{Stripped, Values};
 use typelift::convert::{ConvertError, Converted, Unneeded};
 use typelift::findings::{Code, Diagnostic, Voice};
@@ -110,9 +111,12 @@ pub(crate) struct Args for typelift::Conversion {
     #[command(flatten)]
     openvino: OpenVinoArgs,
     /// Write for this OpenVINO release, such as 2023.3: operations that it lacks are replaced, and before 2022.1 the
-    /// format becomes version 10. If that is impossible, all reasons are reported
+    /// format becomes version 10. If that is impossible, or its CPU plugin refuses a layer, all reasons are reported
     #[arg(long, value_name = "RELEASE")]
     target: Option<Release> => target,
+    /// Device whose plugin of that release must compile the model [default: cpu]
+    #[arg(long = "for", value_name = "DEVICE", value_parser = parsed::<Device>(&["cpu", "gpu", "npu"]), requires = "target")]
+    device: Option<Device> => device,
     /// Replace the values of constants that no shape depends on, so that the model can be sent to others. It still loads, and
     /// its .bin holds one run of bytes that constants share
     #[arg(long, value_name = "VALUES", value_parser = parsed::<Values>(&["zero", "random"]), conflicts_with = "verify")]

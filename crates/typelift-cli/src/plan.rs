@@ -67,7 +67,6 @@ struct Rewritten {
     versions: Vec<LayerRef>,
     marks: Vec<LayerRef>,
     names: Vec<LayerRef>,
-    #[serde(skip)]
     masks: Vec<LayerRef>,
     /// The new version of the format; `None` if it did not change.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -644,3 +644,44 @@ fn a_command_that_cannot_be_understood_gets_a_tip() {
         assert!(said.contains(&format!("\n = help: {tip}\n")), "{said}");
     }
 }
+
+/// `--target` writes what the plugin of the release compiles. Only a file without any finding is read as it is.
+#[test]
+fn a_release_and_its_plugin_decide_what_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let save = |name: &str, text: &str| typelift::Model::from_text(text).unwrap().save(path.join(name)).unwrap();
+    let masked = |mask: &str, first: &str| {
+        format!(
+            "q = Parameter : f32[1,2,?,8]\n{mask}\na = ScaledDotProductAttention-13({first}, q, q, m) {{causal=false}}\nr = Result(a)"
+        )
+    };
+    save("boolean.xml", &masked("m = Parameter : boolean[1,1,?,?]", "q"));
+    save("numbers.xml", &masked("m = Parameter : f32[1,1,?,?]", "q"));
+    save("unknown.xml", "x = Parameter : f32[2]\ny = GroupQueryAttention-extension(x) : f32[2]\nr = Result(y)");
+    let convert = |file: &str, options: &[&str]| {
+        let fixed = ["convert", file, "-o", "out.xml", "--report", "out.json"];
+        run(path, &[&fixed, options].concat())
+    };
+    let is_as_it_is = |run: &Run| run.stderr.contains("reads it as it is");
+    for release in ["2023.3", "2024.0"] {
+        assert!(is_as_it_is(&convert("numbers.xml", &["--target", release])), "{release}");
+        assert_eq!(convert("unknown.xml", &["--target", release]).status, 1, "{release}");
+    }
+    assert!(is_as_it_is(&convert("boolean.xml", &["--target", "2024.0", "--for", "cpu"])));
+    let rewritten = convert("boolean.xml", &["--target", "2023.3"]);
+    assert!(rewritten.status == 0 && !is_as_it_is(&rewritten), "{rewritten:?}");
+    let report: serde_json::Value = serde_json::from_str(&fs::read_to_string(path.join("out.json")).unwrap()).unwrap();
+    assert_eq!(report["target"]["masks"][0]["name"], "a", "{report}");
+    for file in ["boolean.xml", "out.xml"] {
+        let checked = run(path, &["check", file, "--target", "2023.3", "--for", "cpu"]);
+        assert_eq!(
+            (checked.status, checked.stdout.contains("boolean-mask")),
+            (i32::from(file != "out.xml"), file != "out.xml")
+        );
+    }
+    // An NPU takes no open lengths.
+    assert!(!is_as_it_is(&convert("numbers.xml", &["--target", "2024.0", "--for", "npu"])));
+    assert_eq!(convert("numbers.xml", &["--for", "cpu"]).status, 2);
+    assert_eq!(convert("numbers.xml", &["--target", "2024.0", "--for", "f16"]).status, 2);
+}

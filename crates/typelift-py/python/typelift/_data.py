@@ -404,18 +404,20 @@ class Retargeting:
     """Layers that shared a name with another layer, and were renamed."""
     marks: tuple[str, ...]
     """Layers whose precision marks are now spelled for the release."""
+    masks: tuple[str, ...]
+    """Attentions whose boolean mask became numbers, because the CPU plugin of the release refuses it."""
     format: Optional[int]
     """The new version of the format; ``None`` if it did not change."""
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> Retargeting:
         """Creates the result from the part ``target`` of the report of ``convert --report``."""
-        versions, names, marks = (tuple(map(_path, record[key])) for key in ("versions", "names", "marks"))
-        return cls(tuple(map(Application.from_json, record["applied"])), versions, names, marks, record.get("format"))
+        layers = (tuple(map(_path, record[key])) for key in ("versions", "names", "marks", "masks"))
+        return cls(tuple(map(Application.from_json, record["applied"])), *layers, record.get("format"))
 
     def __bool__(self) -> bool:
         """True if anything was changed."""
-        return bool(self.applied or self.versions or self.names or self.marks or self.format is not None)
+        return bool(self.applied or self.versions or self.names or self.marks or self.masks or self.format is not None)
 
 
 class Conversions(_List[Conversion]):

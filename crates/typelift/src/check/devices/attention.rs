@@ -3,7 +3,7 @@
 use typelift_promote::ElementType;
 
 use super::{MEASURED, View, and_others, name};
-use crate::findings::{Code, Diagnostic, Text, message};
+use crate::findings::{Code, Diagnostic, Fix, FixAction, Text, message};
 use crate::model::graph::{Layer, LayerId};
 use crate::ops::{self, LayerKind, Release};
 
@@ -27,7 +27,8 @@ impl<'a> View<'a> {
             message!("the mask of `{}` is boolean, which the CPU plugin of {} refuses"; first.name(), Text(target));
         let finding = self.finding(Code::BooleanMask, mask, message, "boolean", GROUND);
         let finding = and_others(finding, refused.map(|(layer, _)| layer));
-        found.push(finding.help("select between 0 and the lowest number by the mask, and use that as the mask"));
+        let finding = finding.help("select between 0 and minus infinity by the mask, and use that as the mask");
+        found.push(finding.help(Fix::untried(FixAction::Retarget)));
     }
 
     /// Iterates over the attentions whose boolean mask a release refuses, each with the producer of the mask.
