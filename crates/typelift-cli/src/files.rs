@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use typelift::WeightsMode;
-use typelift::save::FileId;
+use typelift::save::{self, FileId};
 
 use crate::failure::Failure;
 use crate::input::{Input, is_stdout};
@@ -136,16 +136,14 @@ fn taken(path: &Path, what: &str, reason: &str) -> Failure {
 
 /// Fails for a file of several names, only one of which would get the new model.
 fn check_names(path: &Path) -> Result<(), Failure> {
-    #[cfg(unix)]
-    if let Ok(found) = fs::metadata(path) {
-        let names = std::os::unix::fs::MetadataExt::nlink(&found);
-        if names > 1 {
+    match save::count_names(path) {
+        Ok(names @ 2..) => {
             let reason = format!("the file has {names} names (hard links), and the others would keep the old model");
-            return Err(refused(path, &reason)
-                .help("write to another file with -o, or put a copy in the place of the link first"));
+            Err(refused(path, &reason)
+                .help("write to another file with -o, or put a copy in the place of the link first"))
         }
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// Fails if a file, or one next to it, could not be written. With `made` its directory may be missing.

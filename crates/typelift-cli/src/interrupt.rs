@@ -11,6 +11,9 @@ use crate::failure::Failure;
 pub(crate) fn uninterrupted<T>(short: bool, write: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     #[cfg(unix)]
     signals::hold(short).map_err(|error| Failure::new(format!("cannot handle signals: {error}")))?;
+    // Elsewhere, Ctrl-C is a kill. The next run removes what it leaves.
+    #[cfg(not(unix))]
+    let _unused = short;
     let written = write();
     #[cfg(unix)]
     signals::release();

@@ -199,6 +199,7 @@ fn with_path(part: &OsString, path: &Path) -> OsString {
 }
 
 fn private_folder() -> std::io::Result<tempfile::TempDir> {
+    #[cfg_attr(not(unix), expect(unused_mut, reason = "only Unix has permissions to set"))]
     let mut folder = tempfile::Builder::new();
     #[cfg(unix)]
     folder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));

@@ -1,6 +1,5 @@
 //! File identity, detection of later changes, and recognition of other file formats.
 
-#[cfg(unix)]
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata};
 use std::io;
@@ -13,11 +12,9 @@ pub struct FileId(Id);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Id {
-    /// An existing file, by its device and inode number.
-    #[cfg(unix)]
+    /// An existing file, by the numbers of its device and of the file on it.
     Inode { device: u64, inode: u64 },
     /// A file that does not exist yet, by the identity of its directory and its name.
-    #[cfg(unix)]
     Missing { directory: Box<Id>, name: OsString },
     /// A path with symbolic links resolved, where the system gives no file numbers.
     Path(PathBuf),
@@ -27,32 +24,19 @@ impl FileId {
     /// Returns the identity of the file that `path` leads to. The file need not exist.
     #[must_use]
     pub fn of(path: &Path) -> Self {
-        #[cfg(unix)]
-        let path = {
-            let path = match look(path) {
-                (Some(found), _) => return Self(inode(&found)),
-                (None, path) => path,
-            };
-            if let (Ok(found), Some(name)) = (fs::metadata(directory(&path)), path.file_name()) {
-                return Self(Id::Missing { directory: Box::new(inode(&found)), name: name.to_owned() });
-            }
-            path
+        let path = match look(path) {
+            (Some(id), _) => return Self(id),
+            (None, path) => path,
         };
-        #[cfg(not(unix))]
-        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        if let (Some(id), Some(name)) = (id_at(directory(&path)), path.file_name()) {
+            let name = if cfg!(windows) { name.to_string_lossy().to_lowercase().into() } else { name.to_owned() };
+            return Self(Id::Missing { directory: Box::new(id), name });
+        }
         Self(Id::Path(std::path::absolute(&path).unwrap_or(path)))
     }
 
     pub(crate) fn is_at(file: &File, path: &Path) -> bool {
-        #[cfg(unix)]
-        {
-            fs::metadata(path).is_ok_and(|found| file.metadata().is_ok_and(|open| inode(&open) == inode(&found)))
-        }
-        #[cfg(not(unix))]
-        {
-            let _ = file;
-            path.exists()
-        }
+        id_of(file).is_some_and(|id| id_at(path) == Some(id))
     }
 }
 
@@ -60,6 +44,51 @@ impl FileId {
 fn inode(found: &Metadata) -> Id {
     use std::os::unix::fs::MetadataExt;
     Id::Inode { device: found.dev(), inode: found.ino() }
+}
+
+/// Returns the identity of an open file, if the system knows any.
+#[cfg(unix)]
+fn id_of(file: &File) -> Option<Id> {
+    file.metadata().ok().map(|found| inode(&found))
+}
+
+#[cfg(windows)]
+fn id_of(file: impl winapi_util::AsHandleRef) -> Option<Id> {
+    let found = winapi_util::file::information(file).ok()?;
+    Some(Id::Inode { device: found.volume_serial_number(), inode: found.file_index() })
+}
+
+#[cfg(not(any(unix, windows)))]
+fn id_of(_: &File) -> Option<Id> {
+    None
+}
+
+/// Returns the identity of the file or directory that a path leads to.
+#[cfg(not(windows))]
+fn id_at(path: &Path) -> Option<Id> {
+    #[cfg(unix)]
+    return fs::metadata(path).ok().map(|found| inode(&found));
+    #[cfg(not(unix))]
+    return fs::canonicalize(path).ok().map(Id::Path);
+}
+
+#[cfg(windows)]
+fn id_at(path: &Path) -> Option<Id> {
+    id_of(winapi_util::Handle::from_path_any(path).ok()?)
+}
+
+/// Returns how many names a file has.
+///
+/// # Errors
+/// An error of the system, and [`Unsupported`](io::ErrorKind::Unsupported) where it does not count them.
+pub fn count_names(path: &Path) -> io::Result<u64> {
+    #[cfg(unix)]
+    return fs::metadata(path).map(|found| std::os::unix::fs::MetadataExt::nlink(&found));
+    #[cfg(windows)]
+    return winapi_util::file::information(winapi_util::Handle::from_path_any(path)?)
+        .map(|found| found.number_of_links());
+    #[cfg(not(any(unix, windows)))]
+    return Err(io::ErrorKind::Unsupported.into());
 }
 
 /// State of a file when it was read, for detecting later changes.
@@ -76,7 +105,7 @@ impl Stamp {
     /// # Errors
     /// An error of the system.
     pub fn of(file: &File) -> io::Result<Self> {
-        file.metadata().map(|found| Self::new(&found))
+        file.metadata().map(|found| Self::new(&found, || id_of(file)))
     }
 
     /// Returns the current state of the file at `path`.
@@ -84,7 +113,7 @@ impl Stamp {
     /// # Errors
     /// An error of the system.
     pub fn at(path: &Path) -> io::Result<Self> {
-        fs::metadata(path).map(|found| Self::new(&found))
+        fs::metadata(path).map(|found| Self::new(&found, || id_at(path)))
     }
 
     /// Returns the length of the file in bytes.
@@ -99,11 +128,14 @@ impl Stamp {
         Self::at(path).is_ok_and(|found| found == *self)
     }
 
-    fn new(found: &Metadata) -> Self {
-        #[cfg(unix)]
-        let id = Some(inode(found));
-        #[cfg(not(unix))]
-        let id = None;
+    #[cfg(unix)]
+    fn new(found: &Metadata, _: impl Fn() -> Option<Id>) -> Self {
+        Self { id: Some(inode(found)), length: found.len(), modified: found.modified().ok() }
+    }
+
+    #[cfg(not(unix))]
+    fn new(found: &Metadata, id: impl Fn() -> Option<Id>) -> Self {
+        let id = id();
         Self { id, length: found.len(), modified: found.modified().ok() }
     }
 }
@@ -111,13 +143,19 @@ impl Stamp {
 /// Limit on symbolic links that are followed, equal to that of Linux.
 const MAX_LINKS: usize = 40;
 
-/// The metadata at a path, `None` if nothing is there, and the path with symbolic links resolved. A path without links
+/// The identity at a path, `None` if nothing is there, and the path with symbolic links resolved. A path without links
 /// needs one system call.
-fn look(path: &Path) -> (Option<Metadata>, PathBuf) {
+#[cfg(unix)]
+fn look(path: &Path) -> (Option<Id>, PathBuf) {
     match fs::symlink_metadata(path) {
-        Ok(found) if found.is_symlink() => (fs::metadata(path).ok(), follow_links(path)),
-        found => (found.ok(), path.to_owned()),
+        Ok(found) if found.is_symlink() => (id_at(path), follow_links(path)),
+        found => (found.ok().map(|found| inode(&found)), path.to_owned()),
     }
+}
+
+#[cfg(not(unix))]
+fn look(path: &Path) -> (Option<Id>, PathBuf) {
+    (id_at(path), follow_links(path))
 }
 
 fn follow_links(path: &Path) -> PathBuf {

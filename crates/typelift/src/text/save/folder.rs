@@ -114,7 +114,7 @@ impl Folder {
     }
 
     /// Moves a file out of the directory, replacing the destination.
-    pub(super) fn give(&self, name: &str, to: &Path) -> io::Result<()> {
+    pub(super) fn give(&self, name: &str, to: &Path, _gone: &str) -> io::Result<()> {
         Ok(fs::renameat(&self.descriptor, name, CWD, to)?)
     }
 
@@ -135,6 +135,13 @@ impl Folder {
         Ok(fs::unlinkat(&self.descriptor, name, AtFlags::empty())?)
     }
 
+    /// Removes the lock file, then releases the lock.
+    pub(super) fn unlock(&self, name: &str, lock: File) -> io::Result<()> {
+        let removed = self.remove(name);
+        drop(lock);
+        removed
+    }
+
     pub(super) fn names(&self) -> io::Result<Vec<String>> {
         let entries = Dir::read_from(&self.descriptor)?.flatten();
         Ok(entries.filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned)).collect())
@@ -148,6 +155,11 @@ impl Folder {
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// Performs one action on a directory. A file that is open hinders nothing on this system.
+pub(super) fn patiently<T>(act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    act()
 }
 
 fn is_file(found: &Stat) -> bool {

@@ -44,7 +44,7 @@ use crate::model::graph::{Layer, Model};
 use crate::model::weights::Weights;
 use crate::text::xml::{self, WriteOptions};
 
-pub use crate::base::file::{FileId, Stamp, open_regular};
+pub use crate::base::file::{FileId, Stamp, count_names, open_regular};
 use stage::{Pair, Single};
 pub use stage::{interrupt, on_wait};
 

@@ -4,8 +4,11 @@
 //! `HASH.lock` is locked while its process runs, so files without a locked `HASH.lock` belong to a killed process. The
 //! existing files show which step it had reached: `HASH.bin` is created before `HASH.xml`, and both are complete
 //! before the old graph becomes `HASH.old`.
+//!
+//! Windows replaces no file that is open. The old file first becomes `HASH.gone` there, which returns if the process is
+//! killed before the new one, `HASH.bin` or `HASH.new`, has its place.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -23,9 +26,11 @@ const WEIGHTS: &str = "bin";
 const OLD: &str = "old";
 /// Replacement of one file.
 const NEW: &str = "new";
+/// The file that another one is replacing now, where the system replaces no file that is open.
+pub(super) const GONE: &str = "gone";
 const LOCK: &str = "lock";
 /// Suffixes of all files of one replacement, in the order of removal.
-const ENDINGS: [&str; 4] = [GRAPH, WEIGHTS, OLD, NEW];
+const ENDINGS: [&str; 5] = [GRAPH, WEIGHTS, OLD, NEW, GONE];
 
 /// True after an interrupt, when no save may continue. Each save holds a read lock in its critical sections.
 static INTERRUPTED: RwLock<bool> = RwLock::new(false);
@@ -33,8 +38,8 @@ static INTERRUPTED: RwLock<bool> = RwLock::new(false);
 /// Files that this process is writing now.
 #[derive(Default)]
 struct Running {
-    /// The directory of each replacement, and the hash of the file's name.
-    places: HashSet<(PathBuf, String)>,
+    /// The lock of each replacement, by its directory and the hash of the file's name.
+    places: HashMap<(PathBuf, String), File>,
     /// Directories that were searched for files of killed processes.
     swept: HashSet<PathBuf>,
 }
@@ -57,9 +62,9 @@ pub fn on_wait(tell: fn(&Path)) {
 /// is replacing files finishes first. For handlers of signals that end the process.
 pub fn interrupt() {
     *INTERRUPTED.write().unwrap_or_else(PoisonError::into_inner) = true;
-    for (path, hash) in running().places.drain() {
+    for ((path, hash), lock) in running().places.drain() {
         if let Ok(Some(folder)) = Folder::open(&path) {
-            let _left_for_the_next_run = vacate(&folder, &hash, &ENDINGS);
+            let _left_for_the_next_run = vacate(&folder, &hash, &ENDINGS, lock);
         }
     }
 }
@@ -78,7 +83,8 @@ struct Place {
     has: Vec<&'static str>,
     /// True if the files are kept at the end of this process, because the next one needs them.
     stays: bool,
-    _lock: File,
+    /// The lock, until [`Running`] has it.
+    lock: Option<File>,
 }
 
 impl Place {
@@ -107,13 +113,13 @@ impl Place {
         let is_locked = is_locked(&lock)?;
         if !is_locked && folder.is_at(&name(&hash, LOCK), &lock) {
             let has = if made { Vec::new() } else { ENDINGS.to_vec() };
-            let mut place = Self { folder, hash, has, stays: false, _lock: lock };
-            let settled = settle(&mut place);
-            if settled.is_ok() {
-                running().places.insert((place.folder.path().to_owned(), place.hash.clone()));
+            let mut place = Self { folder, hash, has, stays: false, lock: Some(lock) };
+            settle(&mut place)?;
+            if let Some(lock) = place.lock.take() {
+                running().places.insert(place.key(), lock);
             }
             drop(uninterrupted);
-            return settled.map(|()| Some(place));
+            return Ok(Some(place));
         }
         drop(uninterrupted);
         if is_locked {
@@ -131,7 +137,11 @@ impl Place {
         }
         let is_there = folder.is_at(&name(&hash, LOCK), &lock);
         // The result is created only if the files exist. Otherwise dropping it could remove files of another thread.
-        Ok(is_there.then(|| Self { folder, hash, has: ENDINGS.to_vec(), stays: true, _lock: lock }))
+        Ok(is_there.then(|| Self { folder, hash, has: ENDINGS.to_vec(), stays: true, lock: Some(lock) }))
+    }
+
+    fn key(&self) -> (PathBuf, String) {
+        (self.folder.path().to_owned(), self.hash.clone())
     }
 
     fn name(&self, ending: &str) -> String {
@@ -176,7 +186,13 @@ impl Place {
     /// Moves a prepared file to its destination, replacing the old one.
     fn give(&mut self, ending: &str, to: &Path) -> io::Result<()> {
         step()?;
-        self.folder.give(&self.name(ending), to)?;
+        let given = self.folder.give(&self.name(ending), to, &self.name(GONE));
+        if cfg!(not(unix)) && self.folder.has(&self.name(GONE)) {
+            // After an error the old file could not return. The next run tries again.
+            self.stays |= given.is_err();
+            self.has.push(GONE);
+        }
+        given?;
         self.has.retain(|has| *has != ending);
         Ok(())
     }
@@ -196,8 +212,8 @@ impl Place {
     }
 
     /// Removes all its files, and the directory if it is empty then.
-    fn vacate(&self) -> io::Result<()> {
-        vacate(&self.folder, &self.hash, &self.has)
+    fn vacate(&self, lock: File) -> io::Result<()> {
+        vacate(&self.folder, &self.hash, &self.has, lock)
     }
 
     /// Returns the graph that a killed process did not rename yet: the new one if the weights are new, otherwise the
@@ -206,12 +222,26 @@ impl Place {
         if fs::symlink_metadata(xml).is_ok() {
             return None;
         }
-        let ending = if self.folder.has(&self.name(WEIGHTS)) { OLD } else { GRAPH };
+        let has = |ending| self.folder.has(&self.name(ending));
+        let ending = if has(WEIGHTS) {
+            OLD
+        } else if has(NEW) {
+            GONE
+        } else {
+            GRAPH
+        };
         self.folder.has_file(&self.name(ending)).then_some(ending)
     }
 
+    /// Returns the file that the one with this ending was about to replace.
+    fn restore(&mut self, ending: &str, file: &Path) -> io::Result<()> {
+        let is_gone = self.folder.has(&self.name(ending)) && self.folder.has_file(&self.name(GONE));
+        if is_gone && fs::symlink_metadata(file).is_err() { self.give(GONE, file) } else { Ok(()) }
+    }
+
     /// Completes the work of a killed process. Returns true if any was left.
-    fn settle(&mut self, xml: &Path) -> io::Result<bool> {
+    fn settle(&mut self, xml: &Path, bin: &Path) -> io::Result<bool> {
+        self.restore(WEIGHTS, bin)?;
         let Some(ending) = self.left_to_do(xml) else { return Ok(false) };
         self.give(ending, xml)?;
         sync(directory(xml))?;
@@ -223,10 +253,10 @@ impl Drop for Place {
     fn drop(&mut self) {
         // The lock prevents that a signal ends the process between the two steps.
         let _interrupted_or_not = INTERRUPTED.read();
-        let is_own = running().places.remove(&(self.folder.path().to_owned(), self.hash.clone()));
-        if is_own && !self.stays {
+        let lock = running().places.remove(&self.key());
+        if let Some(lock) = lock.filter(|_| !self.stays) {
             // Files that cannot be removed now are removed by the next run.
-            let _left = self.vacate();
+            let _left = self.vacate(lock);
         }
     }
 }
@@ -240,7 +270,11 @@ pub(super) struct Single {
 impl Single {
     /// Begins to replace a file; waits if another process is replacing it.
     pub(super) fn new(file: &Path) -> io::Result<Self> {
-        Ok(Self { place: Place::new(file, Place::clear)?, replaces: file.exists() })
+        let place = Place::new(file, |place| {
+            place.restore(NEW, file)?;
+            place.clear()
+        })?;
+        Ok(Self { place, replaces: file.exists() })
     }
 
     /// Writes the replacement of the file.
@@ -268,7 +302,7 @@ impl<'a> Pair<'a> {
     /// run.
     pub(super) fn new(xml: &'a Path, bin: &'a Path) -> io::Result<Self> {
         let place = Place::new(xml, |place| {
-            place.settle(xml)?;
+            place.settle(xml, bin)?;
             place.clear()
         })?;
         Ok(Self { xml, bin, place, replaces: xml.exists() || bin.exists() })
@@ -307,7 +341,7 @@ impl<'a> Pair<'a> {
         let had_old = self.take_old()?;
         if let Err(error) = self.replace_weights(had_old) {
             // The old weights still exist, so the old graph is restored.
-            let is_back = !had_old || self.place.give(OLD, self.xml).is_ok();
+            let is_back = !self.place.stays && (!had_old || self.place.give(OLD, self.xml).is_ok());
             self.place.stays = !is_back;
             return Err(error);
         }
@@ -370,8 +404,10 @@ pub(super) fn recover(xml: &Path) -> io::Result<bool> {
     sweep(&folder);
     let Some(mut place) = Place::left(folder, xml)? else { return Ok(false) };
     let _uninterrupted = uninterrupted()?;
-    let completed = place.settle(xml)?;
-    place.vacate()?;
+    let completed = place.settle(xml, &xml.with_extension("bin"))?;
+    if let Some(lock) = place.lock.take() {
+        place.vacate(lock)?;
+    }
     Ok(completed)
 }
 
@@ -391,15 +427,16 @@ fn remove(folder: &Folder, hash: &str, endings: &[&str]) -> io::Result<()> {
 }
 
 /// Removes all files of a replacement, and the directory if it is empty then.
-fn vacate(folder: &Folder, hash: &str, endings: &[&str]) -> io::Result<()> {
+fn vacate(folder: &Folder, hash: &str, endings: &[&str], lock: File) -> io::Result<()> {
     remove(folder, hash, endings)?;
-    remove(folder, hash, &[LOCK])?;
+    step()?;
+    absent(folder.unlock(&name(hash, LOCK), lock))?;
     remove_empty(folder)
 }
 
 fn remove_empty(folder: &Folder) -> io::Result<()> {
     step()?;
-    match fs::remove_dir(folder.path()) {
+    match folder::patiently(|| fs::remove_dir(folder.path())) {
         Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
         removed => absent(removed).map(drop),
     }
@@ -439,8 +476,8 @@ fn remove_abandoned(folder: &Folder, hash: &str) -> io::Result<()> {
     let lock = folder.lock(&name(hash, LOCK), false)?;
     let is_abandoned = lock.try_lock().is_ok() && folder.is_at(&name(hash, LOCK), &lock);
     let has = |ending| folder.has(&name(hash, ending));
-    let is_awaited = has(GRAPH) && (has(OLD) || !has(WEIGHTS));
-    if is_abandoned && !is_awaited { vacate(folder, hash, &ENDINGS) } else { Ok(()) }
+    let is_awaited = has(GRAPH) && (has(OLD) || !has(WEIGHTS)) || has(GONE) && (has(WEIGHTS) || has(NEW));
+    if is_abandoned && !is_awaited { vacate(folder, hash, &ENDINGS, lock) } else { Ok(()) }
 }
 
 /// True if another process holds a lock; otherwise takes the lock. On file systems without locks, two processes can
@@ -465,10 +502,13 @@ pub(super) fn folder_of(file: &Path) -> PathBuf {
     directory(file).join(format!(".typelift-{}.tmp", folder::user()))
 }
 
-/// Returns the FNV-1a hash of a file's name: the same in every release, and short for any name.
+/// Returns the FNV-1a hash of a file's name: the same in every release, and short for any name. On Windows, names that
+/// differ in case are those of one file.
 pub(super) fn hash(file: &Path) -> String {
-    let bytes = file.file_name().unwrap_or_default().as_encoded_bytes();
-    let hash = bytes
+    let name = file.file_name().unwrap_or_default();
+    let name = if cfg!(windows) { name.to_string_lossy().to_lowercase().into() } else { name.to_owned() };
+    let hash = name
+        .as_encoded_bytes()
         .iter()
         .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
     format!("{hash:016x}")
@@ -492,7 +532,7 @@ fn sync(directory: &Path) -> io::Result<()> {
 }
 
 /// Hook at which tests simulate a kill or a disk error; see `tests`.
-fn step() -> io::Result<()> {
+pub(super) fn step() -> io::Result<()> {
     #[cfg(test)]
     super::tests::step()?;
     Ok(())

@@ -118,17 +118,27 @@ fn save(folder: &Path) -> Result<(), SaveError> {
     model().save(folder.join("out.xml"))
 }
 
+/// Opens the files of the pair. On Windows, an open file gives way in more steps.
+fn open(folder: &Path) -> Vec<File> {
+    ["out.xml", "out.bin"].into_iter().flat_map(|name| File::open(folder.join(name))).collect()
+}
+
+/// True for each way to save that differs on this system: with files that nobody has open, and with open ones.
+const ARE_OPEN: &[bool] = if cfg!(windows) { &[false, true] } else { &[false] };
+
 const BEFORE: [&[&str]; 4] = [&["out.xml", "out.bin"], &["out.xml"], &["out.bin"], &[]];
 
 #[test]
 fn a_disk_that_fails_at_any_step_mixes_nothing() {
-    for old in BEFORE {
+    for (old, are_open) in BEFORE.into_iter().flat_map(|old| ARE_OPEN.iter().map(move |open| (old, *open))) {
         for fault in [Fault::FailOnce, Fault::FailFromThen] {
             for steps in 0.. {
                 let folder = folder(old);
                 let before = pair(folder.path());
+                let opened = if are_open { open(folder.path()) } else { Vec::new() };
                 FAULT.set(Some((steps, fault)));
                 let saved = save(folder.path());
+                drop(opened);
                 let reached = FAULT.take().is_none_or(|(left, _)| left == 0);
                 let after = pair(folder.path());
                 assert_not_mixed(&before, &after);
@@ -177,17 +187,25 @@ fn child() {
     match action {
         "save" => save(Path::new("")).unwrap(),
         "save graph" => save_graph(Path::new("")).unwrap(),
+        "save open" => {
+            let _opened = open(Path::new(""));
+            save(Path::new("")).unwrap();
+        }
+        "save open graph" => {
+            let _opened = open(Path::new(""));
+            save_graph(Path::new("")).unwrap();
+        }
         _ => assert!(recover(Path::new("out.xml")).is_ok()),
     }
 }
 
 #[test]
 fn a_kill_at_any_step_mixes_nothing_and_the_next_run_completes_the_pair() {
-    for old in BEFORE {
+    for (old, are_open) in BEFORE.into_iter().flat_map(|old| ARE_OPEN.iter().map(move |open| (old, *open))) {
         for steps in 0.. {
             let folder = folder(old);
             let before = pair(folder.path());
-            let died = dies("save", steps, folder.path());
+            let died = dies(if are_open { "save open" } else { "save" }, steps, folder.path());
             let after = pair(folder.path());
             assert_not_mixed(&before, &after);
             let was_missing = after[0].is_none() && before[0].is_some();
@@ -290,6 +308,57 @@ fn a_single_file_is_the_old_or_the_new_one_whatever_happens_at_any_step() {
                 }
             }
         }
+    }
+}
+
+/// Windows replaces no file that is open, so it is moved away before. Readers find no graph until the new one is there.
+#[test]
+fn a_graph_that_is_open_returns_after_a_kill_at_any_step() {
+    for steps in 0.. {
+        let folder = folder(&["out.xml", "out.bin"]);
+        let path = folder.path().join("out.xml");
+        let died = dies("save open graph", steps, folder.path());
+        let [left, weights] = pair(folder.path());
+        assert_eq!(weights.as_deref(), Some(OLD));
+        assert_eq!(left.is_none(), is_half_written(&path).unwrap());
+        recover(&path).unwrap();
+        let [after, _] = pair(folder.path());
+        assert!(after.as_deref() == Some(OLD) || after.as_deref() == Some(CONSTANT), "{steps}: {after:?}");
+        assert!(left.is_none() || left == after);
+        assert_eq!(entries(folder.path()).len(), 2, "{:?}", entries(folder.path()));
+        if !died {
+            break;
+        }
+    }
+}
+
+#[test]
+fn files_that_are_open_are_replaced_and_those_who_read_them_read_on() {
+    let folder = folder(&["out.xml", "out.bin"]);
+    let opened = open(folder.path());
+    save(folder.path()).unwrap();
+    assert_eq!(pair(folder.path()), new_pair());
+    for file in &opened {
+        assert_eq!(io::read_to_string(file).unwrap(), OLD);
+    }
+    drop(opened);
+    assert_eq!(entries(folder.path()).len(), 2, "{:?}", entries(folder.path()));
+}
+
+/// OpenVINO maps the weights of a model so that nobody can move them.
+#[cfg(windows)]
+#[test]
+fn a_file_that_another_program_does_not_share_stays_and_is_named() {
+    use std::os::windows::fs::OpenOptionsExt;
+    for name in ["out.xml", "out.bin"] {
+        let folder = folder(&["out.xml", "out.bin"]);
+        let before = pair(folder.path());
+        let opened = File::options().read(true).share_mode(1).open(folder.path().join(name)).unwrap();
+        let refused = save(folder.path()).unwrap_err().to_string();
+        assert!(refused.ends_with(&format!("another program has `{name}` open, and must close it first")), "{refused}");
+        drop(opened);
+        assert_eq!(pair(folder.path()), before);
+        assert_eq!(entries(folder.path()).len(), 2, "{:?}", entries(folder.path()));
     }
 }
 
