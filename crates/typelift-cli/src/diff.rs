@@ -8,7 +8,7 @@ use anstyle::{AnsiColor, Style};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 use typelift::diff::{Alike, Change, ChangeKind, Consequence, Diff, InfoChange, alike};
-use typelift::findings::grouped;
+use typelift::findings::{FileName, grouped};
 
 use crate::batch::STACK;
 use crate::columns::count;
@@ -74,7 +74,7 @@ fn kinds() -> impl TypedValueParser<Value = ChangeKind> {
 /// Differences between two models, as JSON.
 #[derive(Serialize)]
 struct Document<'a> {
-    files: [&'a String; 2],
+    files: [FileName<'a>; 2],
     #[serde(flatten)]
     diff: &'a Diff,
 }
@@ -102,7 +102,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     }
     match args.format {
         Format::Json => {
-            let files = [&before.diagnostics.file, &after.diagnostics.file];
+            let files = [&before, &after].map(|side| FileName(&side.diagnostics.file));
             terminal.print_document(&Document { files, diff: &diff })?;
         }
         Format::Text => {

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use typelift::findings::reason;
+use typelift::findings::{FileName, reason};
 
 use crate::document;
 use crate::render::{self, Remark};
@@ -103,7 +103,7 @@ impl Failure {
         };
         let mut document = json!({ "error": { "message": message, "help": help } });
         if let Some(file) = file {
-            document["file"] = file.into();
+            document["file"] = json!(FileName(file));
         }
         Ok(document::text(&document)?)
     }

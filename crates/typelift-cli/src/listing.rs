@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde::{Serialize, Serializer};
-use typelift::findings::LayerRef;
+use typelift::findings::{FileName, LayerRef};
 use typelift::graph::OutputPort;
 use typelift::ops;
 use typelift::{Graph, Layer, LayerId, Model, Output};
@@ -40,7 +40,7 @@ pub(crate) fn types_text(graph: &Graph) -> String {
 /// Types and shapes in a model as JSON, with members in the order of their names.
 #[derive(Serialize)]
 pub(crate) struct Types<'a> {
-    file: &'a str,
+    file: FileName<'a>,
     layers: Vec<Typed<'a>>,
 }
 
@@ -108,7 +108,7 @@ struct Tensor<'a> {
 
 #[derive(Serialize)]
 pub(crate) struct Document<'a> {
-    file: &'a str,
+    file: FileName<'a>,
     name: &'a str,
     version: u8,
     layers: Vec<Entry<'a>>,
@@ -116,11 +116,11 @@ pub(crate) struct Document<'a> {
 
 pub(crate) fn model<'a>(file: &'a str, model: &'a Model, selection: &'a Selection<'a>) -> Document<'a> {
     let layers = entries(selection.graph, selection);
-    Document { file, name: model.name(), version: model.version().number(), layers }
+    Document { file: FileName(file), name: model.name(), version: model.version().number(), layers }
 }
 
 pub(crate) fn types<'a>(file: &'a str, graph: &'a Graph) -> Types<'a> {
-    Types { file, layers: typed(graph) }
+    Types { file: FileName(file), layers: typed(graph) }
 }
 
 fn typed(graph: &Graph) -> Vec<Typed<'_>> {

@@ -7,7 +7,7 @@ use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use typelift::convert::Converted;
 use typelift::diff::InfoChange;
-use typelift::findings::LayerRef;
+use typelift::findings::{FileName, LayerRef};
 use typelift::graph::{Layer, Place};
 use typelift::passes::{Action, Change};
 use typelift::precision;
@@ -23,6 +23,7 @@ use crate::gate::Clean;
 /// Every Convert that was added or removed.
 #[derive(Serialize)]
 pub(crate) struct Plan {
+    #[serde(serialize_with = "as_name")]
     file: String,
     converts: Vec<Entry>,
     /// The inputs and outputs with another shape.
@@ -102,6 +103,10 @@ fn lasting(changes: Vec<Change>) -> impl Iterator<Item = Change> {
         changes.iter().map(|change| !passing.contains(&key(change))).collect::<Vec<_>>()
     };
     changes.into_iter().zip(is_lasting).filter_map(|(change, lasts)| lasts.then_some(change))
+}
+
+fn as_name<S: serde::Serializer>(file: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    FileName(file).serialize(serializer)
 }
 
 impl Plan {

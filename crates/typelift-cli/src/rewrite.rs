@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anstyle::Style;
 use serde::Serialize;
 use typelift::Model;
-use typelift::findings::Voice;
+use typelift::findings::{FileName, Voice};
 use typelift::rewrite::{Losses, Report, Script, library, values_are};
 
 use crate::batch::Inputs;
@@ -96,7 +96,7 @@ fn set_names() -> Vec<&'static str> {
 /// The changes of a model, as JSON.
 #[derive(Serialize)]
 struct Document<'a> {
-    file: &'a str,
+    file: FileName<'a>,
     #[serde(flatten)]
     report: &'a Report,
 }
@@ -253,7 +253,7 @@ impl Args {
         page.said.extend(script.unused_inputs(model).into_iter().map(|input| unused(&file, input, model)));
         page.said += &losses;
         page.said += &refused_by_openvino(report.errors.unwrap_or_default(), &file);
-        let document = Document { file: &file, report: &report };
+        let document = Document { file: FileName(&file), report: &report };
         let report = self.change.report.as_ref().map(|_| terminal::json(&document)).transpose()?;
         Ok(Rewriting { is_refused: false, report })
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use typelift::Model;
-use typelift::findings::{Voice, shell_word};
+use typelift::findings::{FileName, Voice, shell_word};
 use typelift::shape::Shape;
 use typelift_run::verify::{
     Difference, First, Growth, NotTested, Report, Run, RunError, RunOptions, Setting, Verification, VerifyError,
@@ -259,7 +259,7 @@ impl BeforeWriting {
 /// A comparison as JSON has it.
 #[derive(Serialize)]
 struct Document<'a> {
-    files: Vec<&'a String>,
+    files: Vec<FileName<'a>>,
     #[serde(flatten)]
     report: &'a Report,
 }
@@ -303,7 +303,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     }
     match args.format {
         Format::Json => {
-            let files = loaded.iter().map(|loaded| &loaded.diagnostics.file).collect();
+            let files = loaded.iter().map(|loaded| FileName(&loaded.diagnostics.file)).collect();
             terminal.print_document(&Document { files, report: &report })?;
         }
         Format::Text => {

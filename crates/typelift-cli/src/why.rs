@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use typelift::Model;
-use typelift::findings::shell_word;
+use typelift::findings::{FileName, shell_word};
 use typelift::graph::FindError;
 use typelift::map::ValuePath;
 use typelift::ops::LayerKind;
@@ -74,7 +74,7 @@ pub(crate) struct Args {
 /// Explanation of a tensor's type, or its data path, as JSON.
 #[derive(Serialize)]
 struct Document<'a, A> {
-    file: &'a str,
+    file: FileName<'a>,
     #[serde(flatten)]
     answer: &'a A,
     /// The result of compilation for the layer in the first run.
@@ -180,7 +180,7 @@ fn answer<A: Serialize>(
     text: impl Fn(&A) -> String,
 ) -> Result<String, Failure> {
     match format {
-        Format::Json => terminal::json(&Document { file, answer, ran }),
+        Format::Json => terminal::json(&Document { file: FileName(file), answer, ran }),
         Format::Text => Ok(text(answer) + &became),
     }
 }

@@ -10,7 +10,7 @@ use clap::ArgGroup;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use typelift::convert::strip::{Values, strip_weights};
-use typelift::findings::grouped;
+use typelift::findings::{FileName, grouped};
 use typelift::graph::EditError;
 use typelift::{Code, Model};
 use typelift_run::reduce::{Judge, Reduced, Reduction, Step, Stopped, anonymized, kept_texts};
@@ -113,8 +113,8 @@ fn input_of(file: &Path) -> Input {
 /// A reduction as JSON has it.
 #[derive(Serialize)]
 struct Report<'a> {
-    file: &'a str,
-    output: &'a str,
+    file: FileName<'a>,
+    output: FileName<'a>,
     layers_before: usize,
     layers_after: usize,
     /// The number of runs of the command, or of the condition that replaces it.
@@ -283,8 +283,8 @@ impl Args {
         let file = self.model.to_string_lossy();
         if let Some(path) = &self.report {
             let report = Report {
-                file: &file,
-                output: &self.output.to_string_lossy(),
+                file: FileName(&file),
+                output: FileName(&self.output.to_string_lossy()),
                 layers_before: reduced.layers_before,
                 layers_after: reduced.layers_after,
                 runs: reduced.runs,

@@ -5,7 +5,7 @@ mod screen;
 use anstyle::Style;
 use serde::Serialize;
 use typelift::blocks::Blocks;
-use typelift::findings::{Voice, grouped};
+use typelift::findings::{FileName, Voice, grouped};
 use typelift::map::{PrecisionMap, Row, WeightPath};
 use typelift::stats::{Stats, Tensor, TypeCount};
 use typelift_run::execution::Ran;
@@ -48,7 +48,7 @@ pub(crate) struct Args {
 /// Statistics of a model, as JSON.
 #[derive(Serialize)]
 struct Document<'a> {
-    file: &'a str,
+    file: FileName<'a>,
     #[serde(flatten)]
     stats: &'a Stats,
     map: &'a [Row],
@@ -88,7 +88,13 @@ impl Args {
                 page.printed = match self.answer.format {
                     Format::Json => {
                         let blocks = &Blocks::new(model);
-                        terminal::json(&Document { file, stats: &stats, map: &map, blocks, ran: runs.first() })?
+                        terminal::json(&Document {
+                            file: FileName(file),
+                            stats: &stats,
+                            map: &map,
+                            blocks,
+                            ran: runs.first(),
+                        })?
                     }
                     Format::Text if self.all => text(file, &stats, &map),
                     Format::Text => screen::text(file, &stats, &map, &ShortNames::of([model])),

@@ -1,5 +1,6 @@
 //! Findings as a JSON document.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Serialize, Serializer};
@@ -22,7 +23,7 @@ use crate::base::span::{Lines, Span};
 /// ```
 #[derive(Debug, Serialize)]
 pub struct Document<'a> {
-    file: &'a str,
+    file: FileName<'a>,
     #[serde(flatten)]
     count: Count,
     diagnostics: Entries<'a>,
@@ -37,7 +38,32 @@ impl<'a> Document<'a> {
     /// Creates the document with fixes for one audience.
     pub fn with(diagnostics: &'a Diagnostics, voice: Voice<'a>) -> Self {
         let entries = Entries { lines: Lines::new(diagnostics.source.clone()), list: &diagnostics.list, voice };
-        Self { file: &diagnostics.file, count: Count::of(diagnostics), diagnostics: entries }
+        Self { file: FileName(&diagnostics.file), count: Count::of(diagnostics), diagnostics: entries }
+    }
+}
+
+/// The name of a file in a document: folders are separated by `/` on every system.
+///
+/// ```
+/// # use std::path::Path;
+/// use typelift::findings::FileName;
+///
+/// let file = Path::new("models").join("m.xml").display().to_string();
+/// assert_eq!(serde_json::to_string(&FileName(&file))?, r#""models/m.xml""#);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct FileName<'a>(pub &'a str);
+
+impl<'a> FileName<'a> {
+    pub(super) fn portable(self) -> Cow<'a, str> {
+        if cfg!(windows) { self.0.replace('\\', "/").into() } else { self.0.into() }
+    }
+}
+
+impl Serialize for FileName<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.portable())
     }
 }
 

@@ -22,7 +22,7 @@ use crate::model::graph::{Layer, LayerId, Place};
 use crate::model::shape::Shape;
 
 pub use about::{About, SubjectKind};
-pub use document::{Count, Document};
+pub use document::{Count, Document, FileName};
 pub use edit::TextEdit;
 pub(crate) use fix::replaced_by;
 pub use fix::{Applicability, Fix, FixAction, Owner, Proof, Rules};

@@ -7,7 +7,7 @@ use super::{Format, Frame};
 use crate::base::span::Lines;
 use crate::findings::document::Region;
 use crate::findings::words::whole;
-use crate::findings::{Diagnostics, Severity, Voice};
+use crate::findings::{Diagnostics, FileName, Severity, Voice};
 
 pub(super) const FORMAT: Format = Format {
     name: "github",
@@ -27,7 +27,7 @@ fn page(diagnostics: &Diagnostics, voice: Voice<'_>) -> io::Result<String> {
             Severity::Note => "notice",
             other => other.name(),
         };
-        let _ = write!(text, "::{command} file={}", property(&diagnostics.file));
+        let _ = write!(text, "::{command} file={}", property(&FileName(&diagnostics.file).portable()));
         if let Some(Region { line, column, end_line, end_column }) = Region::of(&lines, diagnostic) {
             let _ = write!(text, ",line={line},endLine={end_line},col={column},endColumn={end_column}");
         }

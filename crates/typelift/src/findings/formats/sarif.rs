@@ -9,7 +9,7 @@ use super::{Format, Frame};
 use crate::base::span::Lines;
 use crate::findings::document::Region;
 use crate::findings::words::whole;
-use crate::findings::{Code, Diagnostic, Diagnostics, LayerRef, TextEdit, Voice};
+use crate::findings::{Code, Diagnostic, Diagnostics, FileName, LayerRef, TextEdit, Voice};
 
 pub(super) const FORMAT: Format = Format { name: "sarif", about: "A SARIF 2.1.0 log for code scanning", frame, page };
 
@@ -224,7 +224,7 @@ impl Fix {
 
 fn uri(path: &str) -> String {
     let mut uri = String::new();
-    for byte in path.replace('\\', "/").bytes() {
+    for byte in FileName(path).portable().bytes() {
         match byte {
             b'/' | b'-' | b'_' | b'.' | b'~' => uri.push(byte.into()),
             byte if byte.is_ascii_alphanumeric() => uri.push(byte.into()),
