@@ -96,13 +96,13 @@ impl Folder {
             return given;
         }
         // The next run removes what stays.
-        let _left = step().and_then(|()| self.discard(gone));
+        let _left = step().and_then(|()| self.remove(gone));
         Ok(())
     }
 
-    /// Removes a file that may be open. Its name is given back when it is closed, which must not keep the directory from
-    /// being removed. So it first moves next to the directory.
-    fn discard(&self, name: &str) -> io::Result<()> {
+    /// Removes a file or a link, which may be open. Its name is given back when it is closed, which must not keep the
+    /// directory from being removed. So it first moves next to the directory.
+    pub(super) fn remove(&self, name: &str) -> io::Result<()> {
         let (inside, outside) = (self.path.join(name), self.path.with_file_name(format!(".typelift-{name}")));
         let moved = fs::rename(&inside, &outside);
         let removed = make_writable(&outside).and_then(|()| fs::remove_file(&outside));
@@ -131,16 +131,6 @@ impl Folder {
         let linked =
             linked.or_else(|error| std::os::windows::fs::symlink_file(from, self.path.join(name)).map_err(|_| error));
         linked
-    }
-
-    /// Removes a file or a link.
-    pub(super) fn remove(&self, name: &str) -> io::Result<()> {
-        if name.ends_with(super::stage::GONE) {
-            return self.discard(name);
-        }
-        let path = self.path.join(name);
-        make_writable(&path)?;
-        fs::remove_file(path)
     }
 
     pub(super) fn names(&self) -> io::Result<Vec<String>> {

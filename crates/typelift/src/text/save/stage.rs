@@ -27,7 +27,7 @@ const OLD: &str = "old";
 /// Replacement of one file.
 const NEW: &str = "new";
 /// The file that another one is replacing now, where the system replaces no file that is open.
-pub(super) const GONE: &str = "gone";
+const GONE: &str = "gone";
 const LOCK: &str = "lock";
 /// Suffixes of all files of one replacement, in the order of removal.
 const ENDINGS: [&str; 5] = [GRAPH, WEIGHTS, OLD, NEW, GONE];
