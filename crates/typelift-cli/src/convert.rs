@@ -207,6 +207,7 @@ impl Args {
         let mut remarks = stored.as_ref().map(precision::remarks).unwrap_or_default();
         remarks.extend(quantized.as_ref().map(quantize::remark));
         remarks.extend(stripped.map(stripped_remark));
+        remarks.extend(self.changes.left_open(model));
         let is_told = stored.is_some();
         if is_told && version < Some(model.version()) {
             remarks.push(UPGRADED.to_owned());

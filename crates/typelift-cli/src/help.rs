@@ -70,7 +70,7 @@ const HEADINGS: &[(&str, &[&str])] = &[
     ("Failure", &["finding", "refused", "differs", "match", "max-runs", "timeout", "anonymize"]),
     (
         "Selection",
-        &["around", "depth", "keep", "only", "fold-constants", "losses", "path", "shapes", "axis", "info", "all"],
+        &["around", "depth", "keep", "only", "fold-constants", "losses", "path", "shapes", "axis", "info", "at", "all"],
     ),
     (
         "Runs",

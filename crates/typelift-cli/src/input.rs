@@ -55,10 +55,11 @@ pub(crate) struct InputChanges {
     /// Change the shape of an input, such as x=[1,3,?,1..224]; repeatable
     #[arg(long, value_name = "NAME=SHAPE", value_parser = parse_shape)]
     pub(crate) set_shape: Vec<(String, Shape)>,
-    /// Fix an open length on all its axes, such as seq=128; repeatable. A length is named as in `infer --shapes`: by its
-    /// name, its id (s1), or an axis of an input (input_ids[1])
+    /// Fix an open length on all its axes, such as seq=128, or limit it, such as seq=1..128, which an NPU needs;
+    /// repeatable. A length is named as in `infer --shapes`: by its name, its id (s1), or an axis of an input
+    /// (input_ids[1])
     #[arg(long, value_name = "NAME=N", value_parser = parse_length)]
-    pub(crate) set_length: Vec<(String, i64)>,
+    pub(crate) set_length: Vec<(String, Dim)>,
 }
 
 /// Inputs and outputs that get other types with the computation unchanged.
@@ -94,12 +95,19 @@ fn split<'t>(text: &'t str, example: &str) -> Result<(&'t str, &'t str), String>
     }
 }
 
-fn parse_length(text: &str) -> Result<(String, i64), String> {
+pub(crate) fn parse_length(text: &str) -> Result<(String, Dim), String> {
     let (name, length) = split(text, "seq=128")?;
-    match length.trim().parse() {
-        Ok(length @ 1..) => Ok((name.to_owned(), length)),
-        _ => Err("a length is a number of at least 1, such as seq=128".to_owned()),
-    }
+    let number = |text: &str| text.trim().parse().ok().filter(|&length: &i64| length > 0);
+    let dim = match length.split_once("..") {
+        None => number(length).map(Dim::fixed),
+        Some(("", most)) => number(most).map(|most| Dim::between(1, most)),
+        Some((least, most)) => number(least)
+            .zip(number(most))
+            .filter(|(least, most)| least <= most)
+            .map(|(least, most)| Dim::between(least, most)),
+    };
+    let dim = dim.ok_or("a length is a number of at least 1, such as seq=128, or a range, such as seq=1..128")?;
+    Ok((name.to_owned(), dim))
 }
 
 fn parse_type(text: &str) -> Result<(String, ElementType), String> {
@@ -429,12 +437,27 @@ impl InputChanges {
                 let known = shapes.iter().rev().find(|(name, _)| *name == input);
                 let mut shape = known.map_or(own, |(_, shape)| shape.clone());
                 if let Some(dim) = shape.dims_mut().and_then(|dims| dims.get_mut(axis)) {
-                    *dim = Dim::fixed(*length);
+                    *dim = *length;
                 }
                 shapes.push((input, shape));
             }
         }
         Ok(shapes)
+    }
+
+    /// Names the lengths that stay open after `--set-length`.
+    pub(crate) fn left_open(&self, model: &Model) -> Option<String> {
+        if self.set_length.is_empty() {
+            return None;
+        }
+        let shapes = typelift::shapes(model);
+        let open = shapes.symbols().iter().filter(|symbol| !symbol.is_bounded());
+        let open: Vec<String> = open.map(|it| format!("{} (`{}`)", it.name(), it.axis())).collect();
+        Some(match open.len() {
+            0 => "no length of an input stays open".to_owned(),
+            1..=4 => format!("{} stays open", open.join(", ")),
+            count => format!("{} and {} more lengths stay open", open[..3].join(", "), count - 3),
+        })
     }
 
     /// Returns why requested lengths do not fit, with lengths that do. `original` is the model before the change.

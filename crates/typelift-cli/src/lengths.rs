@@ -7,10 +7,12 @@ use anstyle::Style;
 use serde::Serialize;
 use typelift::findings::LayerRef;
 use typelift::span::Lines;
-use typelift::symbols::{Constraint, Noticed, Reason, Symbol};
+use typelift::symbols::{Constraint, Noticed, Reads, Reason, Symbol};
 use typelift::{Model, Output, Shapes};
 
 use crate::columns::{Columns, Side};
+use crate::document::Asked;
+use crate::failure::Failure;
 use crate::gate::Clean;
 use crate::listing::{self, Types};
 
@@ -33,6 +35,8 @@ pub(crate) struct Document<'a> {
 struct SymbolEntry<'a> {
     axes: Vec<(&'a str, usize)>,
     name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fits: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     because: Vec<ReasonEntry>,
 }
@@ -40,8 +44,11 @@ struct SymbolEntry<'a> {
 #[derive(Serialize)]
 struct ConstraintEntry {
     expression: String,
+    named: String,
     because: Vec<ReasonEntry>,
     at: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reads: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -78,12 +85,15 @@ pub(crate) fn document<'a>(types: Types<'a>, model: &Model, shapes: &'a Shapes) 
     let lines = Lines::new(model.source().clone());
     let symbol = |symbol: &'a Symbol| {
         let because = reasons(symbol.because(), &lines);
-        (symbol.id(), SymbolEntry { axes: symbol.named_axes().collect(), name: symbol.name(), because })
+        let (axes, fits) = (symbol.named_axes().collect(), shapes.fit(symbol));
+        (symbol.id(), SymbolEntry { axes, name: symbol.name(), fits, because })
     };
     let constraint = |constraint: &Constraint| ConstraintEntry {
         expression: constraint.to_string(),
+        named: constraint.named().to_owned(),
         because: reasons(constraint.because(), &lines),
         at: when(constraint.at),
+        reads: constraint.reads.map(|reads| reads.to_string()),
     };
     let mut tensors = BTreeMap::new();
     for layer in model.graph().layers() {
@@ -101,29 +111,56 @@ pub(crate) fn document<'a>(types: Types<'a>, model: &Model, shapes: &'a Shapes) 
     }
 }
 
+pub(crate) fn answer(asked: &Asked<'_>) -> Result<(String, String), Failure> {
+    let shapes = typelift::shapes(asked.model);
+    let types = listing::types(asked.file, asked.model.graph());
+    Ok((text(asked.model, &shapes), serde_json::to_string(&document(types, asked.model, &shapes))?))
+}
+
 /// Formats a tensor's type with the names of symbols: `f32[batch, seq + past, 64]`.
 pub(crate) fn tensor(model: &Model, shapes: &Shapes, output: Output) -> String {
     let Some(port) = model.graph().output(output) else { return String::new() };
-    let dims = shapes.named_dims(output).map_or_else(|| "...".to_owned(), |dims| dims.join(", "));
-    format!("{}[{dims}]", port.element_type())
+    let dims = shapes.text(output).unwrap_or_else(|| port.shape().to_string());
+    format!("{}{dims}", port.element_type())
 }
 
-/// Describes which lengths of an input's symbols fit: `seq: only 8`.
-pub(crate) fn fits(shapes: &Shapes, layer: typelift::LayerId) -> String {
-    let own = shapes.symbols().iter().filter(|symbol| symbol.axes().iter().any(|&(id, _)| id == layer));
-    let fits = own.filter_map(|symbol| Some(format!("{}: {}", symbol.name(), shapes.fit(symbol)?)));
-    fits.collect::<Vec<_>>().join("; ")
+/// Describes the lengths that fit, for the first input that has each: `seq ≤ 512 (position table, line 40)`.
+pub(crate) fn limits(shapes: &Shapes, layer: typelift::LayerId, lines: &Lines) -> String {
+    let own = shapes.symbols().iter().filter(|symbol| symbol.axes().first().is_some_and(|&(id, _)| id == layer));
+    let limits = own.filter_map(|symbol| {
+        let (limit, constraint) = shapes.limit(symbol)?;
+        let (what, source) = constraint.source()?;
+        let (line, _) = lines.line_column(source.span.start);
+        Some(format!("{limit} ({what}, line {line})"))
+    });
+    limits.collect::<Vec<_>>().join("; ")
+}
+
+/// Names shapes of the inputs that fit together, if lengths depend on each other: `a=[1,8] b=[1,8]`.
+pub(crate) fn fitting(model: &Model, shapes: &Shapes) -> Option<String> {
+    let is_joint = |it: &Constraint| shapes.symbols_of(it).len() > 1;
+    shapes
+        .constraints()
+        .iter()
+        .any(is_joint)
+        .then(|| typelift::fitting_lengths(model, shapes, 8))?
+        .map(|it| options(model, shapes, &it))
 }
 
 /// Formats a constraint with the layer that demands it.
 fn constraint(constraint: &Constraint, lines: &Lines) -> [String; 2] {
     let because = constraint.because().first().map(|reason| place(reason, lines)).unwrap_or_default();
-    let more = match (constraint.consequence, constraint.at) {
-        (Some(consequence), _) => format!(", {consequence}"),
+    let more = match (constraint.reads, constraint.at) {
+        (Some(reads), _) => otherwise(reads),
         (None, Noticed::Run) => ", noticed only when it runs".to_owned(),
         (None, Noticed::Load) => String::new(),
     };
     [constraint.named().to_owned(), because + &more]
+}
+
+fn otherwise(reads: Reads) -> String {
+    let verb = if reads == Reads::Zeros { "are" } else { "is" };
+    format!(", else {reads} {verb} read")
 }
 
 fn place(reason: &Reason, lines: &Lines) -> String {
@@ -143,7 +180,7 @@ pub(crate) fn text(model: &Model, shapes: &Shapes) -> String {
         let output = layer.id().output(0);
         let rank = layer.outputs().first().and_then(|port| port.shape().rank());
         let mut what = tensor(model, shapes, output);
-        match (rank, fits(shapes, layer.id())) {
+        match (rank, limits(shapes, layer.id(), &lines)) {
             (None, _) => what += "   its rank is dynamic, so its lengths have no names",
             (_, fits) if !fits.is_empty() => what += &format!("   {fits}"),
             _ => {}
@@ -222,7 +259,7 @@ pub(crate) fn explained(
     };
     let needs = |constraints: &[&Constraint], out: &mut String| {
         for constraint in constraints.iter().take(most(MOST_CONSTRAINTS)) {
-            let more = constraint.consequence.map_or(String::new(), |consequence| format!(", {consequence}"));
+            let more = constraint.reads.map_or_else(String::new, otherwise);
             let at = if constraint.at == Noticed::Run { "   (when it runs)" } else { "" };
             let _ = writeln!(out, "  {}{more}{at}", constraint.named());
             chain(constraint.because(), out);

@@ -140,7 +140,7 @@ enum Verb<const WHOLE: bool> {
 type Answer = fn(&Asked<'_>) -> Result<(String, String), Failure>;
 
 /// Commands that answer without options, for packages in other languages.
-const ANSWERS: [(&str, Answer); 1] = [("stats", stats::answer)];
+const ANSWERS: [(&str, Answer); 2] = [("shapes", lengths::answer), ("stats", stats::answer)];
 
 /// Arguments of a command. They are built only for the command of this run, unless the `WHOLE` program is needed, as
 /// for help and messages. Building all of them takes as long as reading a small model.

@@ -8,14 +8,15 @@ use typelift::map::PrecisionMap;
 use typelift::promote::ElementType;
 use typelift::shape::TensorType;
 use typelift::span::Lines;
-use typelift::stats::{Stats, Tensor};
-use typelift::{Checking, IrVersion, Model, NeedForWeights};
+use typelift::stats::Stats;
+use typelift::{Checking, IrVersion, Layer, Model, NeedForWeights, Output, Shapes};
 
 use crate::columns::{Columns, Side, count};
 use crate::failure::Failure;
 use crate::fit;
 use crate::gate::Clean;
 use crate::input::{Input, Loaded};
+use crate::lengths;
 use crate::status::Status;
 use crate::terminal::{Page, Terminal};
 
@@ -65,9 +66,20 @@ fn facts(model: &Model, found: &[Diagnostic], file: &Path) -> String {
         format!(": {name}IR version {}, {layers}{bodies}, {} of weights\n\n", stats.version, size(stats.weight_bytes));
     let mut columns = Columns::new([Side::Left, Side::Left, Side::Left]);
     let mut row = |title: &str, name: String, what: String| columns.push(PLAIN, [title.to_owned(), name, what]);
-    for (title, tensors) in [("inputs", &stats.inputs), ("outputs", &stats.outputs)] {
-        list(title, tensors.len(), |at| end(&tensors[at]), &mut row);
-    }
+    let shapes = typelift::shapes(model);
+    let lines = Lines::new(model.source().clone());
+    let inputs: Vec<_> = model.inputs().collect();
+    let input = |at: usize| {
+        let (name, what) = end(model, &shapes, inputs[at], Some(inputs[at].id().output(0)));
+        match lengths::limits(&shapes, inputs[at].id(), &lines) {
+            limits if limits.is_empty() => (name, what),
+            limits => (name, format!("{what}   {}", Clean(&limits))),
+        }
+    };
+    list("inputs", inputs.len(), input, &mut row);
+    let outputs: Vec<_> = model.outputs().collect();
+    let output = |at: usize| end(model, &shapes, outputs[at], model.graph().producer(outputs[at].id().input(0)));
+    list("outputs", outputs.len(), output, &mut row);
     for (title, entries) in metadata(model, &stats, file) {
         list(title, entries.len(), |at| entries[at].clone(), &mut row);
     }
@@ -93,15 +105,21 @@ fn facts(model: &Model, found: &[Diagnostic], file: &Path) -> String {
         (Clean(&blocks[at].name).to_string(), what)
     };
     list("blocks", blocks.len(), block, &mut row);
-    let mut lines = columns.print();
+    let mut text = columns.print();
+    if inputs.len() <= MOST
+        && !has_errors(found)
+        && let Some(fitting) = lengths::fitting(model, &shapes)
+    {
+        text += &format!("{}\n", fit::hanging(&format!("shapes   {}", Clean(&fitting)), 9));
+    }
     if let Some(release) = found.iter().find(|finding| finding.code == Code::RequiredRelease) {
-        lines += &format!("release  {}\n", release.message);
+        text += &format!("release  {}\n", release.message);
     }
     if let Some(bytes) = in_f16(&stats) {
         let what = format!("{} of weights instead of {}", size(bytes), size(stats.weight_bytes));
-        lines += &format!("in f16   {what}\n");
+        text += &format!("in f16   {what}\n");
     }
-    head + &lines + "\n"
+    head + &text + "\n"
 }
 
 /// Returns what the metadata says, and the program that the model fits, in rows under titles.
@@ -144,8 +162,13 @@ fn list(title: &str, len: usize, of: impl Fn(usize) -> (String, String), row: &m
     }
 }
 
-fn end(tensor: &Tensor) -> (String, String) {
-    (Clean(&tensor.name).to_string(), format!("{}{}", tensor.element_type, tensor.shape))
+fn end(model: &Model, shapes: &Shapes, layer: &Layer, tensor: Option<Output>) -> (String, String) {
+    let what = tensor.map_or_else(String::new, |tensor| lengths::tensor(model, shapes, tensor));
+    (Clean(&model.end_name(layer)).to_string(), what)
+}
+
+fn has_errors(found: &[Diagnostic]) -> bool {
+    found.iter().any(Diagnostic::is_error)
 }
 
 /// Returns about how many bytes the weights take if `--compress f16` stores them; `None` if there is little to gain.
@@ -191,7 +214,7 @@ fn next(file: &str, model: Option<&Model>, found: &[Diagnostic]) -> String {
     }
     // Results go into the current directory, which can be written more often than that of the model.
     let stem = Path::new(file).file_stem().map_or("model".into(), |stem| stem.to_string_lossy());
-    let has_errors = found.iter().any(Diagnostic::is_error);
+    let has_errors = has_errors(found);
     let mut commands = Vec::new();
     if found.iter().any(|finding| finding.code != Code::RequiredRelease) {
         commands.push(format!("typelift check {word}"));

@@ -8,7 +8,7 @@ use anstyle::{AnsiColor, Style};
 use typelift::blocks::Blocks;
 use typelift::findings::Voice;
 use typelift::notation::{self, Line};
-use typelift::{Export, Graph, Layer, LayerId, Model};
+use typelift::{Export, Graph, Layer, LayerId, Model, Shapes};
 use unicode_width::UnicodeWidthStr;
 
 use crate::failure::Failure;
@@ -22,7 +22,7 @@ use crate::render::{self, Show};
 use crate::selection::{self, Selection, SelectionArgs};
 use crate::status::Status;
 use crate::terminal::{Page, Terminal};
-use crate::{dot, listing, output};
+use crate::{dot, lengths, listing, output};
 
 /// The largest width of a column; longer text shifts the rest of its line. On a narrower terminal the columns share the
 /// width.
@@ -58,6 +58,9 @@ pub(crate) struct Args {
     /// Show what each Convert can lose, such as `# rounds`; the text is still notation
     #[arg(long)]
     losses: bool,
+    /// Show open lengths by the names that `infer --shapes` gives them, such as `f32[batch, seq + past, 64]`
+    #[arg(long, conflicts_with = "format")]
+    shapes: bool,
     /// Show the metadata (rt_info) of the model and its layers instead, as statements of `rewrite`
     #[arg(long, conflicts_with = "format")]
     info: bool,
@@ -111,11 +114,14 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
             terminal.print_document(&listing::model(&diagnostics.file, model, selection))?;
         }
         (Some((model, selection)), Format::Dot) => terminal.print(&dot::print(model, selection))?,
-        (Some((model, selection)), Format::Text) if selection.is_all() && !terminal.is_for_people() && !args.losses => {
+        (Some((model, selection)), Format::Text)
+            if selection.is_all() && !terminal.is_for_people() && !args.losses && !args.shapes =>
+        {
             terminal.print(&model.to_string())?;
         }
         (Some((model, selection)), Format::Text) => {
-            let mut rows = Rows::new(model, selection, args.losses);
+            let shapes = args.shapes.then(|| typelift::shapes(model));
+            let mut rows = Rows::new(model, selection, args.losses, shapes.as_ref());
             if selection.is_all() && terminal.is_for_people() {
                 rows.add_blocks();
             }
@@ -152,6 +158,8 @@ struct Rows<'a> {
     rows: Vec<Row>,
     /// True if Converts say what they can lose.
     with_losses: bool,
+    /// The names of open lengths.
+    shapes: Option<&'a Shapes>,
 }
 
 /// One line with its indentation.
@@ -162,12 +170,12 @@ enum Row {
 }
 
 pub(crate) fn text(model: &Model, selection: &Selection<'_>) -> String {
-    Rows::new(model, selection, false).lines()
+    Rows::new(model, selection, false, None).lines()
 }
 
 impl<'a> Rows<'a> {
-    fn new(model: &'a Model, selection: &'a Selection<'a>, with_losses: bool) -> Self {
-        let mut rows = Self { model, selection, rows: Vec::new(), with_losses };
+    fn new(model: &'a Model, selection: &'a Selection<'a>, with_losses: bool, shapes: Option<&'a Shapes>) -> Self {
+        let mut rows = Self { model, selection, rows: Vec::new(), with_losses, shapes };
         rows.add(selection.graph, 0);
         rows
     }
@@ -175,6 +183,11 @@ impl<'a> Rows<'a> {
     fn add(&mut self, graph: &Graph, indent: usize) {
         for layer in self.selection.layers(graph) {
             let mut line = Line::new(graph, layer, self.model.weights(), self.selection.folds);
+            if let Some(shapes) = self.shapes.filter(|_| std::ptr::eq(graph, self.model.graph())) {
+                let tensors =
+                    (0..layer.outputs().len()).map(|port| lengths::tensor(self.model, shapes, layer.id().output(port)));
+                line.outputs = tensors.collect::<Vec<_>>().join(", ");
+            }
             if let Some(conversion) = listing::conversion(graph, layer).filter(|_| self.with_losses) {
                 line.outputs += &format!("  # {}", if conversion.lost.is_empty() { "exact" } else { &conversion.lost });
             }

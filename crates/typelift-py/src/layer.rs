@@ -104,6 +104,12 @@ impl Layer {
         Ok(ports.map(|port| (port.element_type().name(), port.shape().to_string(), port.names())).collect())
     }
 
+    /// The dimensions of an output with the names of open lengths; `None` in a body, or if the rank is unknown.
+    fn dims(&self, output: usize) -> Option<Vec<String>> {
+        let shapes = self.place.is_model().then(|| self.state.shapes())?;
+        shapes.named_dims(self.id.output(output))
+    }
+
     fn consumers(&self, output: usize) -> PyResult<Vec<(Self, usize)>> {
         let inputs = self.graph()?.consumers(self.id.output(output));
         Ok(inputs.map(|input| (self.beside(input.layer), input.port)).collect())

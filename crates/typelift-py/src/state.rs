@@ -10,7 +10,7 @@ use typelift::ops::Release;
 use typelift::save::Stamp;
 use typelift::span::Lines;
 use typelift::xml::{self, WriteOptions};
-use typelift::{Checking, Code, Diagnostic, Diagnostics, InterfaceError, LayerId, NeedForWeights, Weights};
+use typelift::{Checking, Code, Diagnostic, Diagnostics, InterfaceError, LayerId, NeedForWeights, Shapes, Weights};
 
 use crate::arrays::Keeper;
 use crate::failure::Failure;
@@ -37,6 +37,7 @@ pub(crate) struct State {
     pub(crate) keeper: Arc<Keeper>,
     lines: OnceLock<Lines>,
     names: OnceLock<Names>,
+    shapes: OnceLock<Arc<Shapes>>,
 }
 
 impl State {
@@ -62,15 +63,22 @@ impl State {
 
     pub(crate) fn of(mut model: typelift::Model, file: String, path: Option<PathBuf>, read: Vec<Diagnostic>) -> Self {
         let inferred = typelift::infer(&mut model);
-        let (lines, names) = (OnceLock::new(), OnceLock::new());
+        let (lines, names, shapes) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
         let (keeper, stamp) = (Arc::default(), Arc::default());
-        Self { model, file, path, stamp, read, inferred, refresh_ports: false, edited: false, keeper, lines, names }
+        let edited = false;
+        Self { model, file, path, stamp, read, inferred, refresh_ports: false, edited, keeper, lines, names, shapes }
     }
 
     /// Records that the state differs from the file, and drops the name index.
     pub(crate) fn was_edited(&mut self) {
         self.edited = true;
         self.names = OnceLock::new();
+        self.shapes = OnceLock::new();
+    }
+
+    /// The open lengths of the current state.
+    pub(crate) fn shapes(&self) -> &Shapes {
+        self.shapes.get_or_init(|| Arc::new(typelift::shapes(&self.model)))
     }
 
     pub(crate) fn lines(&self) -> &Lines {

@@ -6,13 +6,14 @@ use foldhash::{HashMap, HashSet};
 use serde::{Serialize, Serializer};
 use typelift::blocks::{Block, Blocks};
 use typelift::findings::size;
+use typelift::graph::OutputPort;
 use typelift::graph::Place;
 use typelift::map::{Role, Ways};
 use typelift::ops::{self, LayerKind};
 use typelift::precision::schemes::{self, Scheme};
 use typelift::promote::ElementType;
 use typelift::span::Lines;
-use typelift::{Graph, Layer, LayerId, Model, Output};
+use typelift::{Graph, Layer, LayerId, Model, Output, Shapes};
 
 /// In a graph with more boxes than this, shape computations are part of their consumer.
 const MANY_BOXES: usize = 60;
@@ -203,6 +204,15 @@ impl Serialize for Edge {
 struct Source<'a> {
     model: &'a Model,
     lines: Lines,
+    shapes: Shapes,
+}
+
+impl Source<'_> {
+    /// Formats a shape, with the names of open lengths.
+    fn shape(&self, place: &Place, tensor: Output, port: &OutputPort) -> String {
+        let named = if place.is_model() { self.shapes.text(tensor) } else { None };
+        named.unwrap_or_else(|| port.shape().to_string())
+    }
 }
 
 /// The graphs of a model with the data paths of their values. A place includes the names of the surrounding bodies.
@@ -221,7 +231,7 @@ struct Pending {
 
 pub(crate) fn drawn<'a>(model: &'a Model, graphs: &Graphs<'a>, blocks: &'a Blocks) -> Vec<Drawn<'a>> {
     let mut list: Vec<Drawn> = Vec::new();
-    let source = Source { model, lines: Lines::new(model.source().clone()) };
+    let source = Source { model, lines: Lines::new(model.source().clone()), shapes: typelift::shapes(model) };
     let mut pending = vec![Pending { place: Place::default(), holder: None }];
     while let Some(Pending { place, holder }) = pending.pop() {
         let Some((place, (graph, ways))) = graphs.get_key_value(&place) else { continue };
@@ -311,7 +321,7 @@ impl<'a> Boxes<'a> {
             for feed in graph.producers(layer.id()).iter().flatten() {
                 let (Some(producer), Some(port)) = (graph.layer(feed.layer), graph.output(*feed)) else { continue };
                 if let Some(&from) = numbers.get(&feed.layer) {
-                    let (element_type, shape) = (port.element_type().name(), port.shape().to_string());
+                    let (element_type, shape) = (port.element_type().name(), source.shape(place, *feed, port));
                     let text = [element_type, &shape].concat();
                     self.edges.push(Edge { from, to, element_type, shape, only: None });
                     let from = Some(path(place, producer));
@@ -448,7 +458,7 @@ fn values(layer: &Layer) -> u64 {
 }
 
 /// Describes a constant, with its values if they are few.
-fn constant(model: &Model, layer: &Layer, port: &typelift::graph::OutputPort, stored: &Stored<'_>) -> String {
+fn constant(model: &Model, layer: &Layer, port: &OutputPort, stored: &Stored<'_>) -> String {
     let values = stored.numbers(model).map(|values| {
         let values: Vec<String> = values.iter().map(|&value| number(value, port.element_type())).collect();
         format!(" = {}", values.join(", "))
@@ -481,8 +491,12 @@ fn node<'a>(
     inputs: Vec<Entry<'a>>,
     weights: Option<String>,
 ) -> Node<'a> {
-    let outputs: Vec<_> =
-        layer.outputs().iter().map(|port| (port.element_type().name(), port.shape().to_string())).collect();
+    let outputs: Vec<_> = layer
+        .outputs()
+        .iter()
+        .enumerate()
+        .map(|(at, port)| (port.element_type().name(), source.shape(place, layer.id().output(at), port)))
+        .collect();
     let convert = ops::conversion(graph, layer).map(|found| {
         let lost = found.lossy().next().map_or(String::new(), |(_, lost)| lost.to_string());
         let from: Vec<&str> = found.from.iter().map(|ty| ty.name()).collect();

@@ -146,7 +146,7 @@ pub use convert::{Conversion, retarget};
 pub use edit::inputs_outputs::{End, InterfaceError, LayoutChange, Reshaped, trace_changes};
 pub use edit::{Batch, Bf16, Edit, Element, F16, KeptLayer, KeptReason, Removed, StatePair, precision_marks};
 pub use explain::diff::diff;
-pub use explain::stats::stats;
+pub use explain::stats::{stats, stats_with};
 pub use explain::why::why;
 pub use explain::{blocks, diff, map, stats, why};
 pub use findings::{Code, Diagnostic, Diagnostics, Severity};

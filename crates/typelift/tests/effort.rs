@@ -333,3 +333,33 @@ fn alignment_of_nested_bodies_takes_at_most_the_square_of_their_depth() {
     let [few, many] = [15, 60].map(effort);
     assert!(many < 4.0 * few, "{few} and {many} allocations for a byte");
 }
+
+/// A chain of layers whose lengths grow: by a sum, and by a division in a division until an expression is too large.
+fn open_chain(steps: usize) -> String {
+    let mut text = String::from(
+        "x = Parameter : f32[?,?]\ny = Parameter : f32[?,?]\nzero = Const([0]) : i64[1]\nend = Const([9223372036854775807]) : i64[1]\n\
+         two = Const([2]) : i64[1]\none = Const([1]) : i64[1]\na0 = Add(x, y)\nb0 = ReLU(x)\n",
+    );
+    for step in 0..steps {
+        text += &format!(
+            "c{step} = Concat(a{step}, x) {{axis=1}}\na{0} = Add(c{step}, c{step})\n\
+             d{step} = Slice-8(b{step}, zero, end, two, one)\nb{0} = Concat(d{step}, x) {{axis=1}}\n",
+            step + 1
+        );
+    }
+    text + &format!("r = Result(a{steps})\ns = Result(b{steps})\n")
+}
+
+/// Expressions are bounded in size, so that each layer costs the same.
+#[test]
+fn symbols_take_effort_in_proportion() {
+    let effort = |steps: usize| {
+        let mut model = Model::from_text(&open_chain(steps)).unwrap();
+        assert_eq!(infer(&mut model), []);
+        let info = measure(|| assert!(!typelift::shapes(&model).symbols().is_empty()));
+        [info.count_total, info.bytes_total].map(|number| number as f64 / steps as f64)
+    };
+    let [small, large] = [1000, 5000].map(effort);
+    assert!(large[0] < 1.1 * small[0], "{small:?} and {large:?} allocations and bytes a step");
+    assert!(large[1] < 1.2 * small[1], "{small:?} and {large:?} allocations and bytes a step");
+}

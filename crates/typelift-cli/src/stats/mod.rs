@@ -2,12 +2,16 @@
 
 mod screen;
 
+use std::collections::BTreeMap;
+
 use anstyle::Style;
 use serde::Serialize;
 use typelift::blocks::Blocks;
 use typelift::findings::{FileName, Voice, grouped};
 use typelift::map::{PrecisionMap, Row, WeightPath};
+use typelift::shape::Dim;
 use typelift::stats::{Stats, Tensor, TypeCount};
+use typelift::symbols::{Formula, Formulas};
 use typelift_run::execution::Ran;
 
 use crate::batch::{ARRAY, Inputs, PARAGRAPHS};
@@ -17,7 +21,7 @@ use crate::failure::Failure;
 use crate::findings;
 use crate::fit::{self, ShortNames};
 use crate::gate::Clean;
-use crate::input::Input;
+use crate::input::{Input, parse_length};
 use crate::ran::{self, AnswerArgs};
 use crate::render::{self, Show};
 use crate::status::Status;
@@ -41,6 +45,10 @@ pub(crate) struct Args {
     /// List everything, not only what fits one screen
     #[arg(long)]
     all: bool,
+    /// Also count multiply-adds and bytes of state at this length, such as seq=128; repeatable. A length is named as in
+    /// `infer --shapes`; `past` is that of the state
+    #[arg(long, value_name = "NAME=N", value_parser = parse_length)]
+    at: Vec<(String, Dim)>,
     #[command(flatten)]
     answer: AnswerArgs,
 }
@@ -53,9 +61,19 @@ struct Document<'a> {
     stats: &'a Stats,
     map: &'a [Row],
     blocks: &'a Blocks,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at: Option<&'a AtLengths>,
     /// The graph that a plugin ran; the first one for several files.
     #[serde(skip_serializing_if = "Option::is_none")]
     ran: Option<&'a Ran>,
+}
+
+/// Numbers at lengths that were given.
+#[derive(Serialize)]
+struct AtLengths {
+    lengths: BTreeMap<String, i64>,
+    macs: Option<i64>,
+    state_bytes: Option<i64>,
 }
 
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
@@ -76,6 +94,29 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
 }
 
 impl Args {
+    /// Evaluates the formulas at the lengths of `--at`. A length that is not given must not matter.
+    fn at_lengths(&self, formulas: &mut Formulas<'_>) -> Result<Option<AtLengths>, Failure> {
+        if self.at.is_empty() {
+            return Ok(None);
+        }
+        let (macs, state) = (formulas.macs(), formulas.state());
+        let names = formulas.names();
+        let mut lengths = vec![None; names.len()];
+        for (name, length) in &self.at {
+            let Some(at) = names.iter().position(|known| known == name) else {
+                let failure = Failure::new(format!("the model has no open length `{name}`"));
+                return Err(match names {
+                    [] => failure.help("no length is open"),
+                    names => failure.help(format!("its open lengths are {}", names.join(", "))),
+                });
+            };
+            lengths[at] = length.value();
+        }
+        let number = |formula: Option<Formula>| formulas.at(&formula?, &lengths);
+        let given = names.iter().zip(&lengths).filter_map(|(name, length)| Some((name.clone(), (*length)?)));
+        Ok(Some(AtLengths { lengths: given.collect(), macs: number(macs), state_bytes: number(state) }))
+    }
+
     /// Prints the statistics of one model, and returns true if it has errors.
     fn count(&self, input: &Input, page: &mut Page) -> Result<bool, Failure> {
         let loaded = input.load()?;
@@ -83,21 +124,31 @@ impl Args {
         let file = &loaded.diagnostics.file;
         match (self.answer.format, &loaded.model) {
             (_, Some(model)) => {
-                let (stats, map) = (typelift::stats(model), PrecisionMap::new(model, &loaded.diagnostics.list).rows);
+                let shapes = typelift::shapes(model);
+                let mut formulas = Formulas::new(model, &shapes);
+                let stats = typelift::stats_with(model, &mut formulas);
+                let map = PrecisionMap::new(model, &loaded.diagnostics.list).rows;
+                let at = self.at_lengths(&mut formulas)?;
                 let runs = self.answer.ran.read(model)?;
                 page.printed = match self.answer.format {
                     Format::Json => {
-                        let blocks = &Blocks::new(model);
+                        let mut blocks = Blocks::new(model);
+                        blocks.add_formulas(model, &mut formulas);
+                        let (at, ran) = (at.as_ref(), runs.first());
                         terminal::json(&Document {
                             file: FileName(file),
                             stats: &stats,
                             map: &map,
-                            blocks,
-                            ran: runs.first(),
+                            blocks: &blocks,
+                            at,
+                            ran,
                         })?
                     }
                     Format::Text if self.all => text(file, &stats, &map),
-                    Format::Text => screen::text(file, &stats, &map, &ShortNames::of([model])),
+                    Format::Text => {
+                        let names = (ShortNames::of([model]), screen::Ends::new(model, &shapes));
+                        screen::text(file, &stats, &map, &names, at.as_ref())
+                    }
                 };
                 if self.answer.format == Format::Text {
                     page.printed.extend(runs.iter().map(|run| ran::text(file, run)));

@@ -3,12 +3,14 @@
 use anstyle::Style;
 use typelift::findings::grouped;
 use typelift::map::Row;
-use typelift::stats::{LargeTensor, Stats, Tensor};
+use typelift::stats::{LargeTensor, Stats};
+use typelift::{Layer, Model, Output, Shapes};
 
-use super::{FAINT, HEAD, PLAIN, blocks, differences, headline, schemes, share};
+use super::{AtLengths, FAINT, HEAD, PLAIN, blocks, differences, headline, schemes, share};
 use crate::columns::{Columns, GAP, Side, count};
 use crate::fit::{self, ShortNames};
 use crate::gate::Clean;
+use crate::lengths;
 
 /// The most inputs and outputs, blocks, large constants and large tensors, and operations that are listed.
 const ENDS: usize = 3;
@@ -17,15 +19,22 @@ const LARGEST: usize = 5;
 const OPERATIONS: usize = 12;
 
 /// Formats the statistics on one screen.
-pub(super) fn text(file: &str, stats: &Stats, map: &[Row], names: &ShortNames) -> String {
+pub(super) fn text(
+    file: &str,
+    stats: &Stats,
+    map: &[Row],
+    (names, shown): &(ShortNames, Ends),
+    at: Option<&AtLengths>,
+) -> String {
     let mut text = headline(file, stats);
     if stats.macs > 0 {
         let least = if stats.macs_is_least { "at least " } else { "" };
         text += &format!(", {least}{} MACs", short(stats.macs));
     }
     text += "\n";
-    text += &ends("inputs", &stats.inputs);
-    text += &ends("outputs", &stats.outputs);
+    text += &ends("inputs", &shown.inputs);
+    text += &ends("outputs", &shown.outputs);
+    text += &formulas(stats, at);
     if let Some(made_by) = &stats.made_by {
         text += &format!("{}\n", fit::hanging(&format!("made by  {}", Clean(made_by)), 9));
     }
@@ -39,14 +48,55 @@ pub(super) fn text(file: &str, stats: &Stats, map: &[Row], names: &ShortNames) -
 }
 
 /// Formats `inputs  input_ids i64[?,?], attention_mask i64[?,?], and 64 more`.
-fn ends(title: &str, ends: &[Tensor]) -> String {
-    let shown = ends.iter().take(ENDS).map(|end| format!("{} {}{}", Clean(&end.name), end.element_type, end.shape));
-    let mut shown: Vec<String> = shown.collect();
+fn ends(title: &str, ends: &[String]) -> String {
+    let mut shown: Vec<String> = ends.iter().take(ENDS).map(|end| Clean(end).to_string()).collect();
     if ends.len() > ENDS {
         shown.push(format!("and {} more", grouped((ends.len() - ENDS) as u64)));
     }
     let text = if shown.is_empty() { "none".to_owned() } else { shown.join(", ") };
     format!("{}\n", fit::hanging(&format!("{title:<8} {text}"), 9))
+}
+
+/// Inputs and outputs with the names of open lengths: `input_ids i64[batch,seq]`.
+pub(super) struct Ends {
+    inputs: Vec<String>,
+    outputs: Vec<String>,
+}
+
+impl Ends {
+    pub(super) fn new(model: &Model, shapes: &Shapes) -> Self {
+        let named = |layer: &Layer, tensor: Option<Output>| {
+            let what = tensor.map_or_else(String::new, |tensor| lengths::tensor(model, shapes, tensor));
+            format!("{} {what}", model.end_name(layer))
+        };
+        Self {
+            inputs: model.inputs().map(|layer| named(layer, Some(layer.id().output(0)))).collect(),
+            outputs: model.outputs().map(|layer| named(layer, model.graph().producer(layer.id().input(0)))).collect(),
+        }
+    }
+}
+
+/// Formats multiply-adds and bytes of state as expressions, and at the lengths that were given.
+fn formulas(stats: &Stats, at: Option<&AtLengths>) -> String {
+    let mut rows: Vec<String> = Vec::new();
+    let is_open = stats.macs_is_least && stats.macs > 0;
+    rows.extend(stats.macs_formula.as_ref().filter(|_| is_open).map(|formula| format!("MACs     {formula}")));
+    if let Some(state) = &stats.state {
+        let bytes = state.bytes_formula.clone().unwrap_or_else(|| format!("at least {}", grouped(state.bytes)));
+        rows.push(format!("state    {bytes} bytes in {}", count(state.variables, "variable")));
+    }
+    if let Some(AtLengths { lengths, macs, state_bytes }) = at {
+        let lengths: Vec<String> = lengths.iter().map(|(name, length)| format!("{name} = {length}")).collect();
+        let number = |number: Option<i64>| number.and_then(|number| u64::try_from(number).ok());
+        let macs = number(*macs).map(|macs| format!("{} MACs", short(macs)));
+        let state =
+            number(*state_bytes).filter(|&bytes| bytes > 0).map(|bytes| format!("{} bytes of state", grouped(bytes)));
+        let numbers: Vec<String> = macs.into_iter().chain(state).collect();
+        let numbers =
+            if numbers.is_empty() { "unknown: other lengths matter, too".to_owned() } else { numbers.join(", ") };
+        rows.push(format!("at       {}: {numbers}", lengths.join(", ")));
+    }
+    rows.iter().map(|row| format!("{}\n", fit::hanging(row, 9))).collect()
 }
 
 /// Formats `weights  12,345,678 bytes: u4 91.2 %, f16 8.8 %`.

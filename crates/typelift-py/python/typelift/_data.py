@@ -738,6 +738,8 @@ class LargeTensor(NamedTuple):
     """The shape."""
     bytes: int
     """The size in bytes."""
+    bytes_formula: Optional[str]
+    """The size as an expression over open lengths; ``None`` if it depends on data."""
 
 
 class WeightPath(NamedTuple):
@@ -782,6 +784,76 @@ class BlockStats(NamedTuple):
     """The differences from most blocks of its kind."""
 
 
+def length(text: str) -> Union[int, str, None]:
+    """Returns a dimension: a number, an expression, or ``None`` for ``?``."""
+    return int(text) if text.isdigit() else None if text == "?" else text
+
+
+class Symbol(NamedTuple):
+    """An open length of a model's inputs."""
+
+    id: str
+    """The id: ``s0``."""
+    name: str
+    """The name, which is unique in the model: ``batch``."""
+    axes: tuple[tuple[str, int], ...]
+    """The inputs with the axes that have this length."""
+    fits: Optional[str]
+    """The lengths that fit, ``only 8``; ``None`` if all do."""
+
+
+class Constraint(NamedTuple):
+    """What the lengths of a model must satisfy."""
+
+    expression: str
+    """The expression, as Python with the names of the lengths: ``seq <= 512``."""
+    at: str
+    """``load`` if OpenVINO refuses other lengths, ``run`` if only a device does or values are wrong."""
+    layer: Optional[str]
+    """The name of the layer that demands it."""
+    line: Optional[int]
+    """The line of that layer."""
+    reads: Optional[str]
+    """What a device reads without an error otherwise: ``zeros`` or ``foreign memory``."""
+
+
+@dataclass(frozen=True, repr=False)
+class Lengths:
+    """The open lengths of a model. As text, the output of ``typelift infer --shapes``."""
+
+    symbols: tuple[Symbol, ...]
+    """The lengths, in the order of the inputs."""
+    constraints: tuple[Constraint, ...]
+    """What they must satisfy, in the order of the graph."""
+    text: str = field(repr=False, compare=False)
+    """The output of ``typelift infer --shapes``."""
+
+    def __repr__(self) -> str:
+        return self.text.rstrip("\n")
+
+    def __str__(self) -> str:
+        return shown(self.text)
+
+    @classmethod
+    def from_json(cls, text: str, document: str) -> Lengths:
+        """Creates lengths from the document of ``infer --shapes``, and its text."""
+        record = json.loads(document)
+
+        def constraint(of: dict[str, Any]) -> Constraint:
+            first = next(iter(of["because"]), None)
+            layer, line = (first["layer"]["name"], first["line"]) if first else (None, None)
+            return Constraint(of["named"], of["at"], layer, line, of.get("reads"))
+
+        symbols = sorted(record["symbols"].items(), key=lambda entry: int(entry[0][1:]))
+        return cls(
+            symbols=tuple(
+                Symbol(id, of["name"], tuple((name, axis) for name, axis in of["axes"]), of.get("fits")) for id, of in symbols
+            ),
+            constraints=tuple(constraint(of) for of in record["constraints"]),
+            text=text,
+        )
+
+
 @dataclass(frozen=True, repr=False)
 class Stats:
     """Statistics of a model, including its bodies. As text, the output of ``typelift stats``."""
@@ -816,6 +888,12 @@ class Stats:
     """The multiply-accumulate operations of all layers."""
     macs_is_least: bool
     """True if a dimension is open, so that `macs` is a lower bound."""
+    macs_formula: Optional[str]
+    """The multiply-accumulate operations as an expression over open lengths; ``None`` if they depend on data."""
+    state_bytes: int
+    """The bytes of state between inferences. An open dimension counts as its lower bound, and as 1 at least."""
+    state_formula: Optional[str]
+    """The bytes of state as an expression over ``batch`` and ``past``."""
     map: tuple[BlockStats, ...]
     """The precision map: the blocks in the order of the data, with the types they store and compute in."""
     text: str = field(repr=False, compare=False)
@@ -828,6 +906,7 @@ class Stats:
     def from_json(cls, text: str, document: str) -> Stats:
         """Creates statistics from the counts and the map as JSON, and their text."""
         record, rows = json.loads(document)
+        state = record.get("state", {"bytes": 0, "bytes_formula": None})
 
         def tensors(entries: list[dict[str, str]]) -> tuple[TensorStats, ...]:
             return tuple(TensorStats(of["name"], of["element_type"], Shape.parse(of["shape"])) for of in entries)
@@ -862,6 +941,9 @@ class Stats:
             largest_tensors=large(record["largest_tensors"]),
             macs=record["macs"],
             macs_is_least=record["macs_is_least"],
+            macs_formula=record["macs_formula"],
+            state_bytes=state["bytes"],
+            state_formula=state["bytes_formula"],
             map=tuple(block(row) for row in rows),
             text=text,
         )

@@ -12,7 +12,19 @@ from typelift import _typelift
 from typelift._arrays import constant_array
 from typelift._arrays import element_type as _type_name
 from typelift._blocks import Blocks
-from typelift._data import Applications, Changes, Conversions, Derivation, Diagnostics, Shape, Stats, shown, table
+from typelift._data import (
+    Applications,
+    Changes,
+    Conversions,
+    Derivation,
+    Diagnostics,
+    Lengths,
+    Shape,
+    Stats,
+    length,
+    shown,
+    table,
+)
 from typelift._edit import Graph
 from typelift._errors import UnknownNameError
 from typelift._progress import Progress, told
@@ -188,6 +200,21 @@ class Tensor:
     def shape(self) -> Shape:
         """The inferred shape."""
         return self._shape
+
+    @property
+    def dims(self) -> Optional[tuple[Union[int, str, None], ...]]:
+        """The dimensions with the names of open lengths: ``(1, "seq", "seq + past")``. ``None`` in it is unknown; without
+        a rank, all is ``None``. The names are those of :attr:`Model.shapes`.
+
+        >>> import typelift
+        >>> model = typelift.from_text("x = Parameter : f32[?,3]\\ny = Concat(x, x) {axis=0}\\nr = Result(y)")
+        >>> model["y"].dims
+        ('2 * batch', 3)
+        """
+        dims = self._layer._native.dims(self._index)
+        if dims is None:
+            dims = None if self._shape.rank is None else [str(dim) for dim in self._shape]
+        return None if dims is None else tuple(length(dim) for dim in dims)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -844,6 +871,19 @@ class Model:
         """The blocks of the model, found by the names of layers, or by structure where no names tell them: see
         :class:`Blocks`."""
         return Blocks(self._native.blocks())
+
+    @property
+    def shapes(self) -> Lengths:
+        """The open lengths of the inputs, which of them fit, and why: the output of ``typelift infer --shapes``.
+
+        >>> import typelift
+        >>> model = typelift.from_text("x = Parameter : f32[?,3]\\ny = Concat(x, x) {axis=0}\\nr = Result(y)")
+        >>> model.shapes.symbols
+        (Symbol(id='s0', name='batch', axes=(('x', 0),), fits=None),)
+        >>> model.shapes.constraints
+        ()
+        """
+        return Lengths.from_json(*self._native.answer("shapes"))
 
     def stats(self) -> Stats:
         """Returns statistics: bytes of weights, tensors and operations by element type.

@@ -15,4 +15,5 @@ pub(crate) mod number;
 pub mod options;
 pub(crate) mod parallel;
 pub mod progress;
+pub(crate) mod quoted;
 pub mod span;

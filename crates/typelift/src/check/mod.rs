@@ -4,6 +4,7 @@ mod causes;
 mod constants;
 mod devices;
 pub mod fix;
+mod lengths;
 mod lints;
 mod order;
 mod ports;
@@ -14,6 +15,7 @@ mod target;
 
 pub use devices::Device;
 pub(crate) use devices::{boolean_masks, check_device};
+pub(crate) use lengths::left_tables;
 pub(crate) use ports::Declared;
 pub(crate) use precision::check_precision;
 pub(crate) use target::{check_target, forgive_removed};
@@ -86,6 +88,7 @@ fn joined(model: &Model, mut found: Vec<Diagnostic>, has_notes: bool) -> Vec<Dia
     let errors = Errors::new(model, &found);
     let mut check = Check::new(model, &errors);
     check.has_notes = has_notes;
+    check.checks_lengths = !found.iter().any(Diagnostic::is_error);
     check.has_values &= found.iter().all(|diagnostic| diagnostic.code != Code::WrongWeights);
     let mut lints = check.lints(model);
     if found.iter().any(|it| it.code == Code::WrongWeights) {
@@ -178,6 +181,8 @@ struct Check<'a> {
     has_values: bool,
     /// True if notes are requested.
     has_notes: bool,
+    /// True if inference found no error.
+    checks_lengths: bool,
 }
 
 impl<'a> Check<'a> {
@@ -195,6 +200,7 @@ impl<'a> Check<'a> {
             budget: lints::BUDGET,
             has_values: model.weights.len().is_some(),
             has_notes: true,
+            checks_lengths: true,
         }
     }
 
@@ -210,6 +216,9 @@ impl<'a> Check<'a> {
             self.report_required_release(model);
             self.find_legacy_types(model);
             self.diagnostics.extend(precision::beyond_i32(model));
+            if self.checks_lengths {
+                self.check_lengths(model);
+            }
         }
         let start = |diagnostic: &Diagnostic| diagnostic.labels.first().map_or(u32::MAX, |label| label.span.start);
         self.diagnostics.sort_by_key(start);

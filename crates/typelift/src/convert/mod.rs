@@ -253,6 +253,7 @@ impl Conversion {
         if !self.set_types.is_empty() || !self.set_shapes.is_empty() {
             found.extend(model.narrowed());
             found.extend(model.hard_coded_shapes());
+            found.extend(check::left_tables(model));
         }
         let stripped = self.strip.map(|values| strip::strip_weights(model, values)).transpose()?;
         let promotions_after = if promotions_before == 0 { 0 } else { promotions(model.graph()) };

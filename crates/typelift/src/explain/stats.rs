@@ -11,6 +11,7 @@ use crate::model::shape::Shape;
 use crate::model::weights::{Weights, stored_size};
 use crate::ops::{self, LayerKind, Macs};
 use crate::precision::schemes::{self, Scheme, Simulated};
+use crate::symbols::{self, Formulas};
 
 /// Statistics of a model, including its bodies.
 #[derive(Clone, Debug, Serialize)]
@@ -61,6 +62,23 @@ pub struct Stats {
     pub macs: u64,
     /// True if a dimension was open, so that `macs` is a lower bound.
     pub macs_is_least: bool,
+    /// The multiply-accumulate operations as an expression over the model's open lengths; `None` if they depend on data.
+    pub macs_formula: Option<String>,
+    /// The state between inferences; `None` without variables.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<StateStats>,
+}
+
+/// Variables of a model.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct StateStats {
+    /// Their number.
+    pub variables: usize,
+    /// The size in bytes. Open dimensions count as for tensors.
+    pub bytes: u64,
+    /// The size as an expression over `batch` and `past`; `None` if other lengths are open.
+    pub bytes_formula: Option<String>,
 }
 
 /// A large tensor.
@@ -78,6 +96,8 @@ pub struct LargeTensor {
     pub shape: Shape,
     /// The size in bytes.
     pub bytes: u64,
+    /// The size as an expression over the model's open lengths; `None` if it depends on data.
+    pub bytes_formula: Option<String>,
 }
 
 /// Input or output of the model.
@@ -203,6 +223,20 @@ pub(crate) fn map_of<S: Serializer>(counts: &[TypeCount], serializer: S) -> Resu
 /// ```
 #[must_use]
 pub fn stats(model: &Model) -> Stats {
+    let shapes = symbols::shapes(model);
+    stats_with(model, &mut Formulas::new(model, &shapes))
+}
+
+/// Computes the statistics of an inferred model with the formulas of its lengths.
+#[must_use]
+pub fn stats_with(model: &Model, formulas: &mut Formulas<'_>) -> Stats {
+    let variables = model.state();
+    let state_formula = if variables.is_empty() { None } else { formulas.state() };
+    let state = (!variables.is_empty()).then(|| StateStats {
+        variables: variables.len(),
+        bytes: variables.iter().filter_map(|(_, it)| least_bytes(it.element_type, &it.shape)).sum(),
+        bytes_formula: state_formula.map(|formula| formula.text().to_owned()),
+    });
     let mut count = Counting::default();
     for (place, graph) in model.walk() {
         count.add_schemes(graph, model.weights());
@@ -234,10 +268,12 @@ pub fn stats(model: &Model) -> Stats {
         quantized_activations: count.quantized_activations,
         tensors: counted(count.tensors),
         operations: by_size(count.operations.into_iter().map(operation), |operation| operation.count),
-        largest_constants: largest(count.constants),
-        largest_tensors: largest(count.computed),
+        largest_constants: largest(model, count.constants, formulas),
+        largest_tensors: largest(model, count.computed, formulas),
         macs: count.macs.count,
         macs_is_least: count.macs.is_least,
+        macs_formula: formulas.macs().map(|formula| formula.text().to_owned()),
+        state,
     }
 }
 
@@ -247,22 +283,26 @@ const LARGEST: usize = 10;
 const MOST_REMEMBERED: usize = 1000;
 
 /// Describes the largest tensors.
-fn largest(mut tensors: Vec<Large>) -> Vec<LargeTensor> {
+fn largest(model: &Model, mut tensors: Vec<Large>, formulas: &mut Formulas<'_>) -> Vec<LargeTensor> {
     tensors.sort_by_key(|&(bytes, ..)| std::cmp::Reverse(bytes));
     let describe = |(bytes, place, layer, port): Large| LargeTensor {
+        bytes_formula: model
+            .graph_at(&place)
+            .and_then(|graph| formulas.bytes(graph, layer.id().output(port)))
+            .map(|formula| formula.text().to_owned()),
         path: place.path_to(layer.name()),
         operation: layer.ty().to_owned(),
-        element_type: port.element_type(),
-        shape: port.shape().clone(),
+        element_type: layer.outputs()[port].element_type(),
+        shape: layer.outputs()[port].shape().clone(),
         bytes,
     };
     tensors.into_iter().take(LARGEST).map(describe).collect()
 }
 
 /// An open dimension counts as its lower bound, and as 1 at least.
-fn least_bytes(port: &OutputPort) -> Option<u64> {
-    let count = ops::least_count(port.shape().dims()?)?;
-    u64::try_from(stored_size(port.element_type(), count)?).ok()
+fn least_bytes(ty: ElementType, shape: &Shape) -> Option<u64> {
+    let count = ops::least_count(shape.dims()?)?;
+    u64::try_from(stored_size(ty, count)?).ok()
 }
 
 /// Describes an input or output. An output has the name in its Result, otherwise that of its tensor.
@@ -290,8 +330,8 @@ pub(crate) fn by_size<T, S: Ord>(items: impl Iterator<Item = T>, size: impl Fn(&
     items
 }
 
-/// A tensor with its size in bytes.
-type Large<'a> = (u64, Place, &'a Layer, &'a OutputPort);
+/// A tensor with its size in bytes, as an output of a layer.
+type Large<'a> = (u64, Place, &'a Layer, usize);
 
 #[derive(Default)]
 struct Counting<'a> {
@@ -314,9 +354,10 @@ impl<'a> Counting<'a> {
     fn large(&mut self, place: &Place, layer: &'a Layer) {
         let is_constant = ops::kind(layer) == LayerKind::Constant;
         let list = if is_constant { &mut self.constants } else { &mut self.computed };
-        for port in layer.outputs() {
-            let bytes = if is_constant { Some(Census::size(layer)) } else { least_bytes(port) };
-            list.extend(bytes.map(|bytes| (bytes, place.clone(), layer, port)));
+        for (at, port) in layer.outputs().iter().enumerate() {
+            let is_stored = is_constant.then(|| Census::size(layer));
+            let bytes = is_stored.or_else(|| least_bytes(port.element_type(), port.shape()));
+            list.extend(bytes.map(|bytes| (bytes, place.clone(), layer, at)));
         }
         if list.len() > MOST_REMEMBERED {
             list.sort_by_key(|&(bytes, ..)| std::cmp::Reverse(bytes));

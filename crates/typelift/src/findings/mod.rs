@@ -117,6 +117,8 @@ codes! {
     NoCommonType "no-common-type" Error;
     /// The shapes of a layer's inputs contradict the rule of its operation.
     ShapeMismatch "shape-mismatch" Error;
+    /// No length of an open dimension satisfies two layers.
+    ShapeConflict "shape-conflict" Error;
     /// An `Assign` has no `ReadValue` with the same variable.
     UnknownVariable "unknown-variable" Error;
     /// The operation is not in the layer's operation set, but in another one.
@@ -258,6 +260,8 @@ codes! {
     LostMark "lost-mark" Warning;
     /// The constant target shape of a Reshape does not fit the lengths of its input.
     HardCodedShape "hard-coded-shape" Warning;
+    /// A Reshape to a first length of 1 mixes a larger batch into the length that it computes.
+    SwallowedBatch "swallowed-batch" Warning;
 
     /// A program that loads the model needs a file that is missing or has other content.
     ProgramFile "program-file" Warning;
@@ -280,6 +284,10 @@ codes! {
     BeyondI32 "beyond-i32" Note;
     /// An operation keeps integers where PyTorch's rules give floats.
     IntegerResult "integer-result" Note;
+    /// A dimension of an input is open, but the model works with one length only.
+    FixedLength "fixed-length" Note;
+    /// An index leaves its table without an error.
+    TableBound "table-bound" Note;
     /// Integers are computed as f32, which does not represent all of them.
     IntegerThroughFloat "integer-through-float" Note;
     /// A device stores keys and values of attention in 8 bits.

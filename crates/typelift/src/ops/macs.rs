@@ -38,18 +38,24 @@ pub fn macs(graph: &Graph, layer: &Layer) -> Macs {
         feed.and_then(|(producer, port)| producer.outputs().get(port))
             .map_or_else(Shape::dynamic, |it| it.shape().clone())
     };
-    let name = layer.operation().map_or("", Operation::name);
-    if !HAVE_MACS.contains(&name) {
+    if !has_macs(layer) {
         return Macs::default();
     }
     let inputs: Vec<Shape> = graph.feeds(layer.id()).into_iter().map(shape).collect();
     let output = layer.outputs().first().map_or_else(Shape::dynamic, |port| port.shape().clone());
     let is_open = inputs.iter().chain([&output]).any(|shape| !shape.is_static());
-    let count = count(name, layer, &inputs, &output);
+    let dims: Vec<_> = inputs.iter().map(Shape::dims).collect();
+    let count = products(layer, &dims, output.dims())
+        .and_then(|products| products.iter().try_fold(0_u64, |sum, factors| sum.checked_add(least_count(factors)?)));
     Macs { count: count.unwrap_or(0), is_least: is_open || count.is_none() }
 }
 
-/// The operations that [`count`] knows.
+/// True if a layer has multiply-accumulate operations.
+pub(crate) fn has_macs(layer: &Layer) -> bool {
+    layer.operation().is_some_and(|operation| HAVE_MACS.contains(&operation.name()))
+}
+
+/// The operations that [`products`] knows.
 const HAVE_MACS: &[&str] = &[
     "MatMul",
     "Einsum",
@@ -68,30 +74,33 @@ const HAVE_MACS: &[&str] = &[
     "RNNSequence",
 ];
 
-fn count(name: &str, layer: &Layer, inputs: &[Shape], output: &Shape) -> Option<u64> {
-    let dims = |input: usize| inputs.get(input)?.dims();
+/// The multiply-accumulate operations of a layer as a sum of products of lengths; `None` if a shape is missing.
+pub(crate) fn products<D: Clone>(layer: &Layer, inputs: &[Option<&[D]>], output: Option<&[D]>) -> Option<Vec<Vec<D>>> {
+    let dims = |input: usize| inputs.get(input).copied().flatten();
+    // The values of one tensor, each with the lengths of another one from an axis on.
+    let of = |one: &[D], other: &[D], from: usize| Some(vec![[one, other.get(from..)?].concat()]);
+    let name = layer.operation().map_or("", Operation::name);
     match name {
         "MatMul" => {
             let a = dims(0)?;
             let is_transposed = a.len() > 1 && layer.attribute("transpose_a").is_some_and(|it| it.trim() == "true");
             let inner = a.len().checked_sub(if is_transposed { 2 } else { 1 })?;
-            least_count(output.dims()?)?.checked_mul(least(&a[inner])?)
+            of(output?, &a[inner..=inner], 0)
         }
         "Einsum" => einsum(layer.attribute("equation")?, inputs),
         // Filters are [outputs, inputs, …], with groups first.
-        "Convolution" | "BinaryConvolution" => {
-            least_count(output.dims()?)?.checked_mul(least_count(dims(1)?.get(1..)?)?)
-        }
-        "DeformableConvolution" => least_count(output.dims()?)?.checked_mul(least_count(dims(2)?.get(1..)?)?),
-        "GroupConvolution" => least_count(output.dims()?)?.checked_mul(least_count(dims(1)?.get(2..)?)?),
+        "Convolution" | "BinaryConvolution" => of(output?, dims(1)?, 1),
+        "DeformableConvolution" => of(output?, dims(2)?, 1),
+        "GroupConvolution" => of(output?, dims(1)?, 2),
         // Each value of the data meets all outputs of its channel.
-        "ConvolutionBackpropData" => least_count(dims(0)?)?.checked_mul(least_count(dims(1)?.get(1..)?)?),
-        "GroupConvolutionBackpropData" => least_count(dims(0)?)?.checked_mul(least_count(dims(1)?.get(2..)?)?),
+        "ConvolutionBackpropData" => of(dims(0)?, dims(1)?, 1),
+        "GroupConvolutionBackpropData" => of(dims(0)?, dims(1)?, 2),
         "ScaledDotProductAttention" => {
             let (query, keys, values) = (dims(0)?, dims(1)?, dims(2)?);
-            let widths = least(query.last()?)?.checked_add(least(values.last()?)?)?;
-            let lengths = least(&keys[keys.len().checked_sub(2)?])?;
-            least_count(&query[..query.len().checked_sub(1)?])?.checked_mul(lengths)?.checked_mul(widths)
+            let rows = &query[..query.len().checked_sub(1)?];
+            let length = keys.get(keys.len().checked_sub(2)?)?;
+            let widths = [query.last()?, values.last()?];
+            Some(widths.map(|width| [rows, &[length.clone(), width.clone()]].concat()).into())
         }
         "LSTMCell" | "GRUCell" | "RNNCell" | "LSTMSequence" | "GRUSequence" | "RNNSequence" => {
             // The weights of inputs and of the state are the first two matrices of the same rank after the states.
@@ -101,24 +110,24 @@ fn count(name: &str, layer: &Layer, inputs: &[Shape], output: &Shape) -> Option<
                 "GRUCell" | "RNNCell" => 2,
                 _ => 3,
             };
-            let weights = least_count(dims(first)?)?.checked_add(least_count(dims(first + 1)?)?)?;
             let data = dims(0)?;
-            least_count(&data[..data.len().checked_sub(1)?])?.checked_mul(weights)
+            let rows = &data[..data.len().checked_sub(1)?];
+            Some(vec![[rows, dims(first)?].concat(), [rows, dims(first + 1)?].concat()])
         }
         _ => None,
     }
 }
 
 /// The product of the lengths of all labels of an equation without an ellipsis.
-fn einsum(equation: &str, inputs: &[Shape]) -> Option<u64> {
+fn einsum<D: Clone>(equation: &str, inputs: &[Option<&[D]>]) -> Option<Vec<Vec<D>>> {
     let (operands, _) = equation.split_once("->").unwrap_or((equation, ""));
     let mut lengths = std::collections::BTreeMap::new();
-    for (operand, shape) in operands.split(',').zip(inputs) {
+    for (operand, dims) in operands.split(',').zip(inputs) {
         let labels: Vec<char> = operand.trim().chars().collect();
-        let dims = shape.dims().filter(|dims| dims.len() == labels.len())?;
+        let dims = dims.filter(|dims| dims.len() == labels.len())?;
         lengths.extend(labels.into_iter().zip(dims));
     }
-    lengths.values().try_fold(1_u64, |all, dim| all.checked_mul(least(dim)?))
+    Some(vec![lengths.into_values().cloned().collect()])
 }
 
 /// The lower bound of a length, at least 1 for an open one.

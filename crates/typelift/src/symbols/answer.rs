@@ -1,5 +1,6 @@
 //! Answers in words: which lengths fit, where a length comes from, and why lengths are refused.
 
+use super::trial::Fits;
 use super::walk::{chain, reason};
 use super::{Constraint, Noticed, Reason, Shapes, Symbol};
 use crate::findings::{Code, Diagnostic, Text, message};
@@ -7,8 +8,6 @@ use crate::model::graph::{Graph, LayerId, Model, Output, Place};
 use crate::model::shape::Shape;
 use crate::ops::{self, LayerKind};
 
-/// Lengths that are tried to describe those that fit.
-const MOST_LENGTHS: i64 = 4096;
 /// Most lengths that are listed.
 const MOST_LISTED: usize = 4;
 /// Most refusals of one change.
@@ -29,27 +28,80 @@ impl Shapes {
     pub fn fit(&self, symbol: &Symbol) -> Option<String> {
         let at = self.symbols.iter().position(|it| std::ptr::eq(it, symbol))?;
         let tests = self.alone(at);
-        if tests.is_empty() {
-            return None;
-        }
-        let mut lengths = vec![1; self.symbols.len()];
-        let fits: Vec<i64> = (1..=MOST_LENGTHS)
-            .filter(|&length| {
-                lengths[at] = length;
-                tests.iter().all(|it| self.arena.evaluate(it.test, &lengths) != Some(0))
-            })
-            .collect();
-        Some(described(&fits))
+        (!tests.is_empty()).then(|| described(&self.fits(at, &tests)))
+    }
+
+    /// Describes the lengths of one symbol that satisfy all constraints on it alone, `seq ≤ 512` or `width: multiples of
+    /// 32`, with the constraint that says most. `None` if every length does.
+    #[must_use]
+    pub fn limit(&self, symbol: &Symbol) -> Option<(String, &Constraint)> {
+        let at = self.symbols.iter().position(|it| std::ptr::eq(it, symbol))?;
+        let tests = self.alone(at);
+        let fit = described(&self.fits(at, &tests));
+        let decides = tests.iter().find(|it| described(&self.fits(at, &[it])) == fit);
+        let decides = decides.or(tests.first()).copied()?;
+        let name = symbol.name();
+        let limit =
+            [("only ", " = "), ("at most ", " ≤ "), ("at least ", " ≥ ")].into_iter().find_map(|(word, sign)| {
+                let number = fit.strip_prefix(word).filter(|rest| !rest.contains(' '))?;
+                Some(format!("{name}{sign}{number}"))
+            });
+        Some((limit.unwrap_or_else(|| format!("{name}: {fit}")), decides))
+    }
+
+    /// Returns the positions of the symbols that a constraint names.
+    #[must_use]
+    pub fn symbols_of(&self, constraint: &Constraint) -> Vec<usize> {
+        let mut symbols = Vec::new();
+        self.arena.symbols(constraint.test, &mut symbols);
+        symbols
+    }
+
+    /// Returns the only length of a symbol that satisfies all constraints on it alone.
+    #[must_use]
+    pub fn only(&self, symbol: &Symbol) -> Option<i64> {
+        let at = self.symbols.iter().position(|it| std::ptr::eq(it, symbol))?;
+        self.fits(at, &self.alone(at)).only()
     }
 
     /// Returns the constraints that name only this symbol.
-    fn alone(&self, symbol: usize) -> Vec<&Constraint> {
-        let is_alone = |constraint: &&Constraint| {
-            let mut symbols = Vec::new();
-            self.arena.symbols(constraint.test, &mut symbols);
-            symbols == [symbol]
-        };
+    pub(crate) fn alone(&self, symbol: usize) -> Vec<&Constraint> {
+        let is_alone = |constraint: &&Constraint| self.symbols_of(constraint) == [symbol];
         self.constraints.iter().filter(is_alone).collect()
+    }
+
+    /// True if an axis of a tensor depends on a symbol, or is unknown.
+    pub(crate) fn varies_with(&self, tensor: Output, axis: usize, symbol: usize) -> bool {
+        let Some(Some(dim)) = self.tensors.get(&tensor).map(|dims| dims.get(axis).copied().flatten()) else {
+            return self.tensors.get(&tensor).is_none_or(|dims| axis < dims.len());
+        };
+        let mut symbols = Vec::new();
+        self.arena.symbols(dim, &mut symbols);
+        symbols.contains(&symbol)
+    }
+
+    /// True if a constraint does not hold at the largest lengths that the inputs declare.
+    pub(crate) fn exceeds_bounds(&self, constraint: &Constraint) -> bool {
+        let largest: Vec<i64> =
+            self.symbols.iter().map(|it| if it.bounds.1 == i64::MAX { 1 } else { it.bounds.1 }).collect();
+        self.arena.evaluate(constraint.test, &largest) == Some(0)
+    }
+
+    /// True if a constraint holds where all inputs have one batch and one other length. Only then nobody meets it.
+    pub(crate) fn holds_for_equal_inputs(&self, constraint: &Constraint) -> bool {
+        let is_first: Vec<bool> =
+            self.symbols.iter().map(|it| it.axes.first().is_some_and(|&(_, axis)| axis == 0)).collect();
+        [(1, 1), (1, 7), (2, 7), (3, 64), (5, 512), (2, 1 << 24)].into_iter().all(|(batch, length)| {
+            let lengths: Vec<i64> = is_first.iter().map(|&is_first| if is_first { batch } else { length }).collect();
+            self.arena.evaluate(constraint.test, &lengths) != Some(0)
+        })
+    }
+
+    /// True if a constraint holds for all lengths that the inputs declare.
+    pub(crate) fn is_assured(&self, constraint: &Constraint) -> bool {
+        let bounds = self.symbols_of(constraint).into_iter().map(|at| self.symbols[at].bounds);
+        let bounds = bounds.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+        bounds.is_some_and(|bounds| self.arena.range_in(constraint.test, bounds) == (1, 1))
     }
 
     /// Returns the constraints that name one of the symbols of a dimension.
@@ -60,8 +112,7 @@ impl Shapes {
             self.arena.symbols(dim, &mut symbols);
         }
         let names = |constraint: &&Constraint| {
-            let mut own = Vec::new();
-            self.arena.symbols(constraint.test, &mut own);
+            let own = self.symbols_of(constraint);
             own.iter().any(|symbol| symbols.contains(symbol))
         };
         self.constraints.iter().filter(names).collect()
@@ -131,8 +182,7 @@ impl Shapes {
         let mut told: Vec<Vec<usize>> = Vec::new();
         let mut found = Vec::new();
         for constraint in self.broken(&lengths).into_iter().filter(|it| it.at == Noticed::Load) {
-            let mut symbols = Vec::new();
-            self.arena.symbols(constraint.test, &mut symbols);
+            let mut symbols = self.symbols_of(constraint);
             symbols.retain(|&symbol| wanted[symbol].is_some());
             if symbols.is_empty() || told.contains(&symbols) || found.len() == MOST_REFUSALS {
                 continue;
@@ -177,10 +227,11 @@ impl Shapes {
     }
 }
 
-/// Describes lengths between 1 and [`MOST_LENGTHS`], in ascending order.
-fn described(fits: &[i64]) -> String {
+/// Describes lengths.
+fn described(fits: &Fits) -> String {
+    let is_open = fits.is_open;
+    let fits = &fits.list[..];
     let (Some(&first), Some(&last)) = (fits.first(), fits.last()) else { return "none".to_owned() };
-    let is_open = last == MOST_LENGTHS;
     let is_run = |list: &[i64]| list.windows(2).all(|pair| pair[1] == pair[0] + 1);
     if fits.len() <= MOST_LISTED && !is_open {
         let list: Vec<String> = fits.iter().map(ToString::to_string).collect();
@@ -196,12 +247,12 @@ fn described(fits: &[i64]) -> String {
     }
     // A length of 1 is often stretched where no other small length fits.
     if first == 1 && !is_run(&fits[..2]) {
-        return format!("1, or {}", described(&fits[1..]).trim_start_matches("only "));
+        let others = Fits { list: fits[1..].to_vec(), is_open };
+        return format!("1, or {}", described(&others).trim_start_matches("only "));
     }
     let step = fits.windows(2).map(|pair| pair[1] - pair[0]).min().unwrap_or(1);
-    let reach = if is_open { MOST_LENGTHS } else { last };
-    let multiples: Vec<i64> = (1..=reach / step).map(|times| times * step).filter(|length| *length >= first).collect();
-    if step > 1 && multiples == fits {
+    let is_multiple = fits.iter().all(|length| length % step == 0) && fits.windows(2).all(|it| it[1] - it[0] == step);
+    if step > 1 && is_multiple {
         let least = if first == step { String::new() } else { format!(", at least {first}") };
         let most = if is_open { String::new() } else { format!(", at most {last}") };
         return format!("multiples of {step}{least}{most}");
@@ -212,16 +263,19 @@ fn described(fits: &[i64]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::described;
+    use super::{Fits, described};
 
     #[test]
     fn lengths_are_described_in_words() {
-        let all =
-            |holds: fn(i64) -> bool| (1..=super::MOST_LENGTHS).filter(|&length| holds(length)).collect::<Vec<_>>();
+        let all = |holds: fn(i64) -> bool| {
+            let list: Vec<i64> = (1..=4096).filter(|&length| holds(length)).collect();
+            Fits { is_open: list.last().is_some_and(|&last| last > 4000), list }
+        };
         for (holds, text) in [
             (all(|length| length == 8), "only 8"),
             (all(|length| length == 99 || length == 100), "only 99 or 100"),
             (all(|length| length % 32 == 0), "multiples of 32"),
+            (all(|length| length % 24 == 0), "multiples of 24"),
             (all(|length| length % 32 == 0 && length >= 64), "multiples of 32, at least 64"),
             (all(|length| length >= 5), "at least 5"),
             (all(|length| length <= 512), "at most 512"),

@@ -39,7 +39,7 @@ const MAX_TERMS: usize = 12;
 /// Unlimited end of a range.
 const OPEN: i64 = i64::MAX;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Entry {
     node: Node,
     size: usize,
@@ -48,7 +48,7 @@ struct Entry {
 }
 
 /// All expressions of a model.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Arena {
     entries: Vec<Entry>,
     ids: HashMap<Node, Expr>,
@@ -65,7 +65,7 @@ impl Arena {
         self.entries[expr.0 as usize].range
     }
 
-    fn size(&self, expr: Expr) -> usize {
+    pub(super) fn size(&self, expr: Expr) -> usize {
         self.entries[expr.0 as usize].size
     }
 
@@ -77,18 +77,22 @@ impl Arena {
         if size > MAX_SIZE {
             return None;
         }
-        let range = self.range_of(&node);
+        let range = self.range_of(&node, (1, OPEN), &|part| self.range(part));
         let expr = Expr(u32::try_from(self.entries.len()).ok()?);
         self.entries.push(Entry { node: node.clone(), size, range });
         self.ids.insert(node, expr);
         Some(expr)
     }
 
-    fn range_of(&self, node: &Node) -> (i64, i64) {
-        let of = |expr: Expr| self.range(expr);
+    /// The smallest and largest value of a node, from those of a symbol and of its parts.
+    fn range_of(&self, node: &Node, symbol: (i64, i64), of: &dyn Fn(Expr) -> (i64, i64)) -> (i64, i64) {
+        let test = |is_false: bool, is_true: bool| (i64::from(is_true), i64::from(!is_false));
+        let over = |list: &[Expr], by: fn(i64, i64) -> i64| {
+            list.iter().map(|&it| of(it)).reduce(|a, b| (by(a.0, b.0), by(a.1, b.1))).unwrap_or((0, 0))
+        };
         match node {
             Node::Number(number) => (*number, *number),
-            Node::Symbol(_) => (1, OPEN),
+            Node::Symbol(_) => symbol,
             Node::Sum(terms, number) => terms.iter().fold((*number, *number), |sum, &(term, factor)| {
                 let (low, high) = scaled(of(term), factor);
                 (added(sum.0, low), added(sum.1, high))
@@ -96,20 +100,37 @@ impl Arena {
             Node::Product(factors) => factors.iter().fold((1, 1), |product, &factor| times(product, of(factor))),
             Node::Div(data, by) => {
                 let ((low, high), (least, most)) = (of(*data), of(*by));
-                let (by_low, by_high) = if low >= 0 { (most, least) } else { (least, least) };
-                (divided(low, by_low), divided(high, by_high))
+                let by_low = if low >= 0 { most } else { least };
+                (divided(low, by_low), divided(high, least))
             }
-            Node::Mod(_, by) => (0, of(*by).1.saturating_sub(1)),
-            Node::Max(of_these) => (
-                of_these.iter().map(|&it| of(it).0).max().unwrap_or(0),
-                of_these.iter().map(|&it| of(it).1).max().unwrap_or(0),
-            ),
-            Node::Min(of_these) => (
-                of_these.iter().map(|&it| of(it).0).min().unwrap_or(0),
-                of_these.iter().map(|&it| of(it).1).min().unwrap_or(0),
-            ),
-            Node::IsZero(_) | Node::IsNonNegative(_) | Node::Not(_) | Node::Any(_) | Node::All(_) => (0, 1),
+            Node::Mod(data, by) => match (of(*data), of(*by)) {
+                ((low, high), (by, most))
+                    if by == most && by > 0 && high != OPEN && low.div_euclid(by) == high.div_euclid(by) =>
+                {
+                    (low.rem_euclid(by), high.rem_euclid(by))
+                }
+                (_, (_, most)) => (0, most.saturating_sub(1)),
+            },
+            Node::Max(list) | Node::Any(list) => over(list, i64::max),
+            Node::Min(list) | Node::All(list) => over(list, i64::min),
+            Node::IsZero(it) => {
+                let (low, high) = of(*it);
+                test(low > 0 || high < 0, (low, high) == (0, 0))
+            }
+            Node::IsNonNegative(it) => {
+                let (low, high) = of(*it);
+                test(high < 0, low >= 0)
+            }
+            Node::Not(it) => {
+                let (low, high) = of(*it);
+                (1 - high, 1 - low)
+            }
         }
+    }
+
+    /// The smallest and largest value of an expression, if every symbol is in a range.
+    pub(super) fn range_in(&self, expr: Expr, symbol: (i64, i64)) -> (i64, i64) {
+        self.range_of(self.node(expr), symbol, &|part| self.range_in(part, symbol))
     }
 
     pub(super) fn number(&mut self, number: i64) -> Expr {
@@ -570,6 +591,25 @@ impl Arena {
             },
             _ => None,
         }
+    }
+
+    /// The symbols of two lengths that broadcast, if that is what a test demands.
+    pub(super) fn broadcast_symbols(&self, test: Expr) -> Option<Vec<usize>> {
+        let Node::Any(tests) = self.node(test) else { return None };
+        tests.iter().find_map(|&test| {
+            let (Node::IsZero(difference) | Node::IsNonNegative(difference)) = self.node(test) else { return None };
+            let Node::Sum(terms, 0) = self.node(*difference) else { return None };
+            let ([(a, 1), (b, -1)] | [(a, -1), (b, 1)]) = terms[..] else { return None };
+            let mut symbols = Vec::new();
+            for side in [a, b] {
+                match self.node(side) {
+                    Node::Symbol(symbol) => symbols.push(*symbol),
+                    Node::Max(list) => symbols.extend(list.iter().filter_map(|&it| self.symbol_of(it))),
+                    _ => return None,
+                }
+            }
+            Some(symbols)
+        })
     }
 
     pub(super) fn symbols(&self, expr: Expr, found: &mut Vec<usize>) {

@@ -9,10 +9,12 @@
 //! - `rules`: dimensions and constraints by operation, and values of shape computations
 //! - `answer`: which lengths fit, where one comes from, and why some are refused, in words
 //! - `trial`: lengths that fit, tried by static inference
+//! - `formula`: multiply-accumulate operations and bytes as expressions
 //! - `names`: what symbols are called
 
 mod answer;
 mod expression;
+mod formula;
 mod names;
 mod rules;
 mod trial;
@@ -27,6 +29,7 @@ use crate::base::span::Span;
 use crate::findings::LayerRef;
 use crate::model::graph::{LayerId, Model, Output};
 
+pub use self::formula::{Formula, Formulas};
 pub use self::trial::fitting_lengths;
 
 /// Symbols, constraints and dimensions of a model.
@@ -36,6 +39,11 @@ pub struct Shapes {
     symbols: Vec<Symbol>,
     constraints: Vec<Constraint>,
     tensors: HashMap<Output, Vec<Option<Expr>>>,
+    pub(crate) swallows: Vec<Swallow>,
+    /// Each symbol, or the first of those with which it broadcasts.
+    merged: Vec<Expr>,
+    /// Long dimensions as they are if lengths that broadcast are equal.
+    brief: HashMap<Expr, Expr>,
 }
 
 /// An open length of a model's inputs.
@@ -67,11 +75,45 @@ pub struct Constraint {
     test: Expr,
     text: String,
     named: String,
+    is_never: bool,
     /// When it is noticed that it does not hold.
     pub at: Noticed,
     because: Vec<Reason>,
-    /// What happens otherwise, if no error does.
-    pub consequence: Option<&'static str>,
+    /// What is read where it does not hold, if that is no error.
+    pub reads: Option<Reads>,
+    /// The table that an index leaves.
+    table: Option<Reason>,
+}
+
+/// What a device reads beyond the end of a table, without an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reads {
+    /// Zeros.
+    Zeros,
+    /// Bytes of other tensors.
+    ForeignMemory,
+}
+
+impl fmt::Display for Reads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Zeros => "zeros",
+            Self::ForeignMemory => "foreign memory",
+        })
+    }
+}
+
+/// A Reshape whose -1 takes a length of the first axis, which the Reshape makes 1.
+#[derive(Clone, Debug)]
+pub(crate) struct Swallow {
+    pub(crate) layer: LayerId,
+    /// The symbol of the first axis.
+    pub(crate) symbol: usize,
+    /// The axis of the -1.
+    pub(crate) axis: usize,
+    /// True if other axes with several elements come between the first one and that of the -1.
+    pub(crate) is_scrambled: bool,
 }
 
 /// A layer that is the reason of a constraint: the one that demands it, then those above it up to a constant.
@@ -109,6 +151,18 @@ impl Symbol {
         self.inputs.iter().zip(&self.axes).map(|(name, &(_, axis))| (name.as_str(), axis))
     }
 
+    /// Returns its first axis: `input_ids[1]`.
+    #[must_use]
+    pub fn axis(&self) -> String {
+        self.named_axes().next().map_or_else(|| self.name.clone(), |(input, axis)| format!("{input}[{axis}]"))
+    }
+
+    /// True if the inputs declare an upper bound.
+    #[must_use]
+    pub fn is_bounded(&self) -> bool {
+        self.bounds.1 < i64::MAX
+    }
+
     /// Returns why its axes have one length, if there are several.
     #[must_use]
     pub fn because(&self) -> &[Reason] {
@@ -127,6 +181,22 @@ impl Constraint {
     #[must_use]
     pub fn named(&self) -> &str {
         &self.named
+    }
+
+    /// True if no length satisfies it.
+    pub(crate) fn is_never(&self) -> bool {
+        self.is_never
+    }
+
+    /// Returns the layer with the number that it needs, and what that layer is: `position table`, `a constant`, or the
+    /// operation that demands it.
+    #[must_use]
+    pub fn source(&self) -> Option<(&str, &Reason)> {
+        match (&self.table, self.because.last()) {
+            (Some(table), _) => Some(("position table", table)),
+            (None, Some(last)) if last.operation == "Const" => Some(("a constant", last)),
+            _ => self.because.first().map(|first| (first.operation.as_str(), first)),
+        }
     }
 }
 
@@ -163,6 +233,19 @@ impl Shapes {
     pub fn named_dims(&self, tensor: Output) -> Option<Vec<String>> {
         let names: Vec<String> = self.symbols.iter().map(|symbol| symbol.name.clone()).collect();
         self.dims_with(tensor, &names)
+    }
+
+    /// Formats the dimensions of a tensor with the names of symbols: `[batch,seq,64]`, or `[batch, seq + past, 64]`.
+    /// A long dimension is written as if inputs that broadcast had equal lengths. `None` if the rank is unknown or the
+    /// tensor is in a body.
+    #[must_use]
+    pub fn text(&self, tensor: Output) -> Option<String> {
+        let names: Vec<String> = self.symbols.iter().map(|symbol| symbol.name.clone()).collect();
+        let brief = |dim: Expr| self.arena.text(*self.brief.get(&dim).unwrap_or(&dim), &names);
+        let dims = self.tensors.get(&tensor)?.iter();
+        let dims: Vec<String> = dims.map(|dim| dim.map_or_else(|| "?".to_owned(), brief)).collect();
+        let between = if dims.iter().any(|dim| dim.contains(' ')) { ", " } else { "," };
+        Some(format!("[{}]", dims.join(between)))
     }
 
     fn dims_with(&self, tensor: Output, names: &[String]) -> Option<Vec<String>> {

@@ -1,7 +1,7 @@
 //! Search for lengths that satisfy all constraints, and their trial by static inference.
 
-use super::Shapes;
 use super::expression::{Expr, Node};
+use super::{Constraint, Shapes};
 use crate::infer::infer;
 use crate::model::graph::{LayerId, Model};
 use crate::model::shape::{Dim, Shape};
@@ -12,6 +12,10 @@ const REACHES: [usize; 3] = [16, 256, 4096];
 const MOST_SOLUTION: i64 = 1 << 20;
 /// Most evaluations of constraints in one search.
 const MOST_STEPS: usize = 1 << 18;
+/// Most lengths of one symbol that are listed.
+const MOST_LENGTHS: i64 = 4096;
+/// Most constraints that are tried to describe lengths.
+const MOST_TESTS: usize = 1 << 22;
 /// Most lengths that are tried by inference.
 const MOST_TRIALS: i64 = 12;
 
@@ -107,6 +111,67 @@ impl Shapes {
             }
         }
         Some(search.lengths)
+    }
+}
+
+/// Lengths of one symbol that satisfy constraints on it alone.
+pub(crate) struct Fits {
+    /// The lengths that were found, in ascending order.
+    pub(crate) list: Vec<i64>,
+    /// True if longer ones may fit, too.
+    pub(crate) is_open: bool,
+}
+
+impl Fits {
+    /// Returns the only length.
+    pub(crate) fn only(&self) -> Option<i64> {
+        match self.list[..] {
+            [only] if !self.is_open => Some(only),
+            _ => None,
+        }
+    }
+
+    /// True if it is certain that no length fits.
+    pub(crate) fn is_never(&self) -> bool {
+        self.list.is_empty() && !self.is_open
+    }
+}
+
+impl Shapes {
+    /// Finds the lengths of a symbol that satisfy constraints on it alone. Ranges in which one cannot hold are skipped,
+    /// so that large lengths are found, too.
+    pub(crate) fn fits(&self, symbol: usize, constraints: &[&Constraint]) -> Fits {
+        const LONGEST: i64 = 1 << 40;
+        let tests: Vec<Expr> = constraints.iter().map(|it| it.test).collect();
+        let mut fits = Fits { list: Vec::new(), is_open: false };
+        let mut pending = vec![(1, LONGEST)];
+        let mut left = (MOST_TESTS / tests.len().max(1)).clamp(MOST_TESTS >> 13, MOST_TESTS >> 9);
+        let mut lengths = vec![1; symbol + 1];
+        while let Some((low, high)) = pending.pop() {
+            let ranges = || tests.iter().map(|&test| self.arena.range_in(test, (low, high)));
+            if ranges().any(|range| range == (0, 0)) {
+                continue;
+            }
+            if fits.list.len() as i64 >= MOST_LENGTHS || left == 0 {
+                fits.is_open = true;
+                break;
+            }
+            left -= 1;
+            if ranges().all(|range| range == (1, 1)) {
+                fits.list.extend(low..=high.min(low.saturating_add(MOST_LENGTHS - 1)));
+                continue;
+            }
+            if high > low {
+                let middle = if high == LONGEST { low.saturating_mul(2).min(high - 1) } else { low + (high - low) / 2 };
+                pending.extend([(middle + 1, high), (low, middle)]);
+                continue;
+            }
+            lengths[symbol] = low;
+            if tests.iter().all(|&test| self.arena.evaluate(test, &lengths) != Some(0)) {
+                fits.list.push(low);
+            }
+        }
+        fits
     }
 }
 

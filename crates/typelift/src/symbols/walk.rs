@@ -5,7 +5,7 @@ use std::rc::Rc;
 use smallvec::SmallVec;
 
 use super::expression::{Arena, Expr};
-use super::{Constraint, Noticed, Reason, Shapes, Symbol, names};
+use super::{Constraint, Noticed, Reads, Reason, Shapes, Swallow, Symbol, names};
 use crate::base::hash::{HashMap, HashSet};
 use crate::findings::LayerRef;
 use crate::infer::{Evaluator, Probe, Values};
@@ -30,6 +30,9 @@ pub(super) struct Tensor {
     pub(super) last: Option<Expr>,
 }
 
+/// Most nodes of a dimension that is shown as it is.
+const MOST_NODES: usize = 5;
+
 /// Most elements of a tensor whose values are known.
 pub(super) const MAX_ITEMS: usize = 64;
 
@@ -48,7 +51,8 @@ struct Demand {
     test: Expr,
     at: Noticed,
     because: Vec<Reason>,
-    consequence: Option<&'static str>,
+    reads: Option<Reads>,
+    table: Option<Reason>,
 }
 
 /// State of the walk.
@@ -79,6 +83,7 @@ pub(super) struct Walk<'m> {
     pub(super) probe: Option<Probe>,
     /// Dimensions of each variable.
     pub(super) variables: HashMap<String, Option<Rc<Dims>>>,
+    swallows: Vec<Swallow>,
 }
 
 /// An open axis of an input.
@@ -110,6 +115,7 @@ impl<'m> Walk<'m> {
             has_ties: false,
             probe: None,
             variables: HashMap::default(),
+            swallows: Vec::new(),
         };
         walk.add_symbols(model.graph());
         walk
@@ -221,7 +227,7 @@ impl<'m> Walk<'m> {
         test: Length,
         at: Noticed,
         because: impl FnOnce(&Self) -> Vec<Reason>,
-        consequence: Option<&'static str>,
+        left: Option<(Reads, Option<Reason>)>,
     ) {
         let Some(test) = self.resolve(test) else { return };
         if self.arena.value(test).is_some_and(|value| value != 0) || self.is_silent {
@@ -243,7 +249,31 @@ impl<'m> Walk<'m> {
             return;
         }
         let because = because(self);
-        self.demands.push(Demand { test, at, because, consequence });
+        let (reads, table) = left.map_or((None, None), |(reads, table)| (Some(reads), table));
+        self.demands.push(Demand { test, at, because, reads, table });
+    }
+
+    /// Records a Reshape to a first length of 1 whose -1 takes a symbol of the data's first axis, and that keeps other
+    /// lengths.
+    pub(super) fn note_swallow(&mut self, layer: &Layer, data: &[Length], to: &[Length], axis: usize) {
+        let is_rank_1 = data.len() < 2 || axis == 0 || self.is_silent || !self.place.is_model();
+        let (Some(&Some(first)), Some(&Some(rest)), false) = (data.first(), to.get(axis), is_rank_1) else { return };
+        let is_one = |length: &Length| length.and_then(|it| self.arena.value(it)) == Some(1);
+        let is_scrambled = !to[..axis].iter().all(is_one);
+        // A length that only moves behind a new axis stays what it is.
+        if rest == first && !is_scrambled || !is_one(&to[0]) || self.arena.value(first).is_some() {
+            return;
+        }
+        let mut symbols = Vec::new();
+        self.arena.symbols(first, &mut symbols);
+        for symbol in symbols {
+            let expr = self.arena.symbol(symbol);
+            let is_first = self.axes[symbol].axis == 0;
+            let divides = |arena: &mut Arena, it| arena.exact_quotient(it, expr).is_some();
+            if is_first && divides(&mut self.arena, first) && divides(&mut self.arena, rest) {
+                self.swallows.push(Swallow { layer: layer.id(), symbol, axis, is_scrambled });
+            }
+        }
     }
 
     pub(super) fn reasons(&self, graph: &Graph, layer: &Layer, input: usize) -> Vec<Reason> {
@@ -304,27 +334,49 @@ impl<'m> Walk<'m> {
                 if let Some(test) = test {
                     let (text, named) = (self.arena.text(test, &ids), self.arena.text(test, &names));
                     let because = because.clone();
-                    constraints.push(Constraint { test, text, named, at: Noticed::Run, because, consequence: None });
+                    constraints.push(Constraint {
+                        test,
+                        text,
+                        named,
+                        at: Noticed::Run,
+                        because,
+                        is_never: false,
+                        reads: None,
+                        table: None,
+                    });
                 }
             }
         }
         let mut found = HashSet::default();
-        for Demand { test, at, because, consequence } in std::mem::take(&mut self.demands) {
+        for Demand { test, at, because, reads, table } in std::mem::take(&mut self.demands) {
             let Some(test) = self.arena.replaced(test, &numbered, &mut known) else { continue };
             let is_known = at == Noticed::Run && found.contains(&(test, Noticed::Load)) || !found.insert((test, at));
             if self.arena.value(test).is_some_and(|value| value != 0) || is_known {
                 continue;
             }
             let (text, named) = (self.arena.text(test, &ids), self.arena.text(test, &names));
-            constraints.push(Constraint { test, text, named, at, because, consequence });
+            let is_never = self.arena.value(test) == Some(0);
+            constraints.push(Constraint { test, text, named, is_never, at, because, reads, table });
         }
-        let mut tensors = HashMap::default();
+        let mut tensors: HashMap<Output, Vec<Option<Expr>>> = HashMap::default();
         for (output, tensor) in std::mem::take(&mut self.tensors) {
             let Some(dims) = tensor.dims else { continue };
             let dims = dims.iter().map(|dim| self.arena.replaced((*dim)?, &numbered, &mut known)).collect();
             tensors.insert(output, dims);
         }
-        Shapes { arena: self.arena, symbols, constraints, tensors }
+        let mut swallows = self.swallows;
+        swallows.iter_mut().for_each(|it| it.symbol = numbers[it.symbol]);
+        let merged = merged(&mut self.arena, symbols.len(), &constraints);
+        let mut brief = HashMap::default();
+        let mut known = HashMap::default();
+        for &dim in tensors.values().flatten().flatten() {
+            if self.arena.size(dim) > MOST_NODES
+                && let Some(usual) = self.arena.replaced(dim, &merged, &mut known)
+            {
+                brief.insert(dim, usual);
+            }
+        }
+        Shapes { arena: self.arena, symbols, constraints, tensors, swallows, merged, brief }
     }
 }
 
@@ -350,6 +402,17 @@ impl Walk<'_> {
         let bounds = self.evaluator.bounds(graph, &mut self.values, None, output)?;
         bounds.exact().cloned()
     }
+}
+
+/// Returns each symbol, or the first of those with which it broadcasts.
+fn merged(arena: &mut Arena, count: usize, constraints: &[Constraint]) -> Vec<Expr> {
+    let mut first: Vec<usize> = (0..count).collect();
+    for symbols in constraints.iter().filter_map(|it| arena.broadcast_symbols(it.test)) {
+        let Some(least) = symbols.iter().map(|&it| first[it]).min() else { continue };
+        let others: HashSet<usize> = symbols.iter().map(|&it| first[it]).collect();
+        first.iter_mut().filter(|it| others.contains(it)).for_each(|it| *it = least);
+    }
+    first.into_iter().map(|symbol| arena.symbol(symbol)).collect()
 }
 
 fn fraction(arena: &mut Arena, value: f64) -> Option<Fraction> {

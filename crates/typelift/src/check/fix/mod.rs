@@ -195,6 +195,7 @@ fn is_fixable(it: &Diagnostic) -> bool {
     let is_other = matches!(
         it.code,
         Code::NewerThanTarget
+            | Code::ShapeConflict
             | Code::MissingWeights
             | Code::WrongWeights
             | Code::UnreferencedWeights

@@ -2,10 +2,11 @@
 
 use typelift_promote::ElementType;
 
+use crate::base::quoted::Quoted;
 use crate::base::span::Span;
 use crate::findings::{Code, Diagnostic, LayerRef, Text, message};
 use crate::infer::infer;
-use crate::model::graph::{Layer, LayerId, Model, Place};
+use crate::model::graph::{Layer, LayerId, Model, Output, Place};
 use crate::model::shape::Dim;
 use crate::ops::{self, LayerKind};
 use crate::text::xml::{declared_dims, locate};
@@ -39,31 +40,43 @@ impl Model {
     /// ```
     #[must_use]
     pub fn hard_coded_shapes(&self) -> Vec<Diagnostic> {
-        self.hard_coded().0.into_iter().map(HardCoded::into_finding).collect()
+        self.hard_coded(&|tensor| self.declared_lengths(tensor)).0.into_iter().map(HardCoded::into_finding).collect()
     }
 
     /// The statements with which the target shapes of Reshapes adapt to the new shapes of inputs, if all types and
     /// shapes can be inferred then: `set shape = [-1, 64, 100]`.
     pub(crate) fn adapting_statements(&self) -> Vec<String> {
-        let (found, is_sound) = self.hard_coded();
-        let statements = found.iter().map(HardCoded::statement);
-        statements.collect::<Option<_>>().filter(|_| is_sound).unwrap_or_default()
+        let (found, trial) = self.hard_coded(&|tensor| self.declared_lengths(tensor));
+        statements(&found).filter(|_| found.is_empty() || trial.is_some()).unwrap_or_default()
     }
 
-    /// Finds hard-coded target shapes, one after the other, in a copy in which those found before adapt. Also true if the
-    /// copy has no errors at the end.
-    fn hard_coded(&self) -> (Vec<HardCoded>, bool) {
+    /// The statements with which the target shapes of Reshapes no longer need the lengths `was` of tensors, and the model
+    /// after them, if all types and shapes can be inferred then.
+    pub(crate) fn opening_statements(&self, was: &dyn Fn(Output) -> Option<Vec<i64>>) -> Option<(Vec<String>, Self)> {
+        let (found, trial) = self.hard_coded(was);
+        Some((statements(&found)?, trial?))
+    }
+
+    /// The lengths that the file declares for a tensor.
+    fn declared_lengths(&self, tensor: Output) -> Option<Vec<i64>> {
+        let port = self.graph.output(tensor).filter(|port| port.content != Span::default())?;
+        Some(declared_dims(&self.source, port.content).into_vec())
+    }
+
+    /// Finds hard-coded target shapes for tensors that had the lengths `was`, one after the other, in a copy in which
+    /// those found before adapt. Also returns the copy if it has no errors at the end.
+    fn hard_coded(&self, was: &dyn Fn(Output) -> Option<Vec<i64>>) -> (Vec<HardCoded>, Option<Self>) {
         let is_reshape = |layer: &&Layer| layer.operation().is_some_and(|row| row.name() == "Reshape");
         let find = |model: &Self| -> Vec<HardCoded> {
-            model.graph.layers().filter(is_reshape).filter_map(|layer| model.baked_in(layer)).collect()
+            model.graph.layers().filter(is_reshape).filter_map(|layer| model.baked_in(layer, was)).collect()
         };
         let mut found = find(self);
-        let (mut known, mut is_sound) = (0, found.is_empty());
-        let mut trial = None;
+        let (mut known, mut is_sound) = (0, false);
+        let mut trial: Option<Self> = None;
         while known < found.len() {
             let trial = trial.get_or_insert_with(|| self.clone());
             if found[known..].iter().any(|it| it.adapt(trial).is_none()) {
-                return (found, false);
+                return (found, None);
             }
             known = found.len();
             is_sound = !infer(trial).iter().any(Diagnostic::is_error);
@@ -71,19 +84,23 @@ impl Model {
             let more: Vec<_> = find(trial).into_iter().filter(is_new).collect();
             found.extend(more);
         }
-        (found, is_sound)
+        (found, trial.filter(|_| is_sound))
     }
 
-    fn baked_in(&self, layer: &Layer) -> Option<HardCoded> {
+    fn baked_in(&self, layer: &Layer, was: &dyn Fn(Output) -> Option<Vec<i64>>) -> Option<HardCoded> {
         let feeds = self.graph.feeds(layer.id());
         let &[Some((data, port)), Some((constant, _))] = &feeds[..] else { return None };
         let (element_type, count) = constant.stored_as().filter(|_| ops::kind(constant) == LayerKind::Constant)?;
         let lengths = constant.values(&self.weights, element_type, count)?.to_integers().into_vec();
-        let port = data.outputs().get(port).filter(|port| port.content != Span::default())?;
-        let (was, is) = (declared_dims(&self.source, port.content), port.shape().dims()?);
+        let incoming = data.outputs().get(port)?.shape();
+        let (was, is) = (was(data.id().output(port))?, incoming.dims()?);
         let copies = layer.attribute("special_zero") == Some("true");
         let (axis, freed) = freed(&lengths, &was, is, copies)?;
-        let incoming = port.shape();
+        // With a -1 only a zero can copy the length.
+        let copier = freed
+            .as_ref()
+            .is_some_and(|freed| !copies && freed[axis] == 0)
+            .then(|| (layer.id(), layer.name().to_owned()));
         let message = message!(
             "`{}` has the hard-coded target shape {}, but its input now has the shape {}";
             layer.name(), Text(format_args!("{lengths:?}")), incoming
@@ -92,7 +109,14 @@ impl Model {
         let label = message!("axis {} has the fixed length {}"; axis, lengths[axis]);
         let found = Diagnostic::new(Code::HardCodedShape, message).at(place, label);
         let finding = Diagnostic { layer: Some(LayerRef::of(&Place::default(), layer)), ..found };
-        Some(HardCoded { finding, constant: constant.id(), name: constant.name().to_owned(), element_type, freed })
+        Some(HardCoded {
+            finding,
+            constant: constant.id(),
+            name: constant.name().to_owned(),
+            element_type,
+            freed,
+            copier,
+        })
     }
 }
 
@@ -104,16 +128,21 @@ struct HardCoded {
     element_type: ElementType,
     /// The target shape that adapts, if there is one.
     freed: Option<Vec<i64>>,
+    /// The Reshape that must copy lengths at zeros, by id and name.
+    copier: Option<(LayerId, String)>,
 }
 
 impl HardCoded {
-    fn statement(&self) -> Option<String> {
-        Some(format!("set {} = {:?}", self.name, self.freed.as_ref()?))
+    fn statements(&self) -> Option<Vec<String>> {
+        let copies = self.copier.as_ref().map(|(_, name)| format!("set {}.special_zero = true", Quoted::name(name)));
+        let set = format!("set {} = {:?}", Quoted::name(&self.name), self.freed.as_ref()?);
+        Some(std::iter::once(set).chain(copies).collect())
     }
 
     fn into_finding(self) -> Diagnostic {
-        let help = match self.statement() {
-            Some(statement) => message!("make it adapt with the statement `{}`"; statement),
+        let help = match self.statements().as_deref() {
+            Some([statement]) => message!("make it adapt with the statement `{}`"; statement),
+            Some(all) => message!("make it adapt with the statements `{}`"; Text(all.join("; "))),
             None => "compute the target shape with ShapeOf, or keep the old length".into(),
         };
         self.finding.help(help)
@@ -128,8 +157,19 @@ impl HardCoded {
             _ => return None,
         };
         let dims = [lengths.len() as i64];
-        model.edit(|graph| graph.set_constant(self.constant, self.element_type, &dims, &bytes)).ok()
+        let copier = self.copier.as_ref().map(|(id, _)| *id);
+        let edited = model.edit(|graph| {
+            copier.map(|id| graph.set_attribute(id, "special_zero", "true")).transpose()?;
+            graph.set_constant(self.constant, self.element_type, &dims, &bytes)
+        });
+        edited.ok()
     }
+}
+
+/// The statements of all target shapes; `None` if one of them cannot adapt.
+fn statements(found: &[HardCoded]) -> Option<Vec<String>> {
+    let all: Vec<Vec<String>> = found.iter().map(HardCoded::statements).collect::<Option<_>>()?;
+    Some(all.concat())
 }
 
 /// An axis whose length the target shape fixes although the input's length has changed, and a target shape that adapts,
@@ -149,7 +189,8 @@ fn freed(lengths: &[i64], was: &[i64], is: &[Dim], copies: bool) -> Option<(usiz
         (0..lengths.len().min(was.len())).find(|&axis| lengths[axis] == was[axis] && was[axis] > 0 && changed(axis));
     match kept {
         Some(axis) if copies => Some((axis, with(axis, 0))),
-        Some(axis) => Some((axis, if absorbs { None } else { with(axis, -1) })),
+        Some(axis) if absorbs => Some((axis, with(axis, 0).filter(|_| !lengths.contains(&0)))),
+        Some(axis) => Some((axis, with(axis, -1))),
         // Without changed lengths, a target of fixed lengths fails if the number of elements changes.
         None if lengths.iter().all(|&length| length > 0) && is.iter().any(|dim| dim.value().is_none()) => {
             let axis = lengths.iter().position(|&length| length == 1)?;

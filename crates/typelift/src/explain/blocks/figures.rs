@@ -65,6 +65,7 @@ impl<'a> Figures<'a> {
             computed: counted(computed),
             macs: macs.count,
             macs_is_least: macs.is_least,
+            macs_formula: None,
             differs: Vec::new(),
             blocks: Vec::new(),
             place: place.clone(),

@@ -21,6 +21,7 @@ use crate::base::hash::{HashMap, HashSet};
 use crate::infer::blocks::{self, parts, roles};
 use crate::model::graph::{LayerId, Model, Output, Place};
 use crate::precision::schemes::Scheme;
+use crate::symbols::Formulas;
 
 pub(crate) use self::differences::{Form, compare};
 
@@ -59,6 +60,9 @@ pub struct Block {
     pub macs: u64,
     /// True if a dimension was open, so that `macs` is a lower bound.
     pub macs_is_least: bool,
+    /// The multiply-accumulate operations as an expression over the model's open lengths, after
+    /// [`add_formulas`](Blocks::add_formulas); `None` if they depend on data.
+    pub macs_formula: Option<String>,
     /// The differences from siblings, in words: `computes in f32, its 31 siblings in f16`.
     pub differs: Vec<String>,
     /// The scopes and numbered blocks inside, in the order of the data.
@@ -142,6 +146,19 @@ impl Blocks {
         }
         list.retain(|block| !block.layers.is_empty());
         Self { list }
+    }
+
+    /// Adds the multiply-accumulate operations of all blocks and scopes as expressions.
+    pub fn add_formulas(&mut self, model: &Model, formulas: &mut Formulas<'_>) {
+        fn add(blocks: &mut [Block], model: &Model, formulas: &mut Formulas<'_>) {
+            for block in blocks {
+                let graph = model.graph_at(&block.place);
+                let formula = graph.and_then(|graph| formulas.macs_of_layers(graph, &block.layers));
+                block.macs_formula = formula.map(|formula| formula.text().to_owned());
+                add(&mut block.blocks, model, formulas);
+            }
+        }
+        add(&mut self.list, model, formulas);
     }
 
     /// Returns the blocks with a number: one for each family of siblings that has it.

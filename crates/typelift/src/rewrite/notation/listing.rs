@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use typelift_promote::ElementType;
 
-use super::lex::is_bare;
 use super::{Cursor, Literal, NotationError};
 use crate::base::foreign::named_element_type;
 use crate::base::names::nearest;
+use crate::base::quoted::is_bare;
 use crate::model::graph::{Direction, IrVersion};
 use crate::model::shape::Shape;
 use crate::ops;

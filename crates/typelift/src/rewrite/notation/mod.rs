@@ -23,9 +23,10 @@ mod print;
 mod read;
 mod value;
 
+pub(crate) use crate::base::quoted::Quoted;
 pub use error::NotationError;
 pub(crate) use error::pointer;
-pub(crate) use lex::{Cursor, Quoted};
+pub(crate) use lex::Cursor;
 
 /// Returns a text in quotes, as statements read it.
 #[must_use]

@@ -3,8 +3,8 @@
 use std::fmt::{self, Display, Formatter, Write};
 
 use super::Quoted;
-use super::lex::is_bare;
 use super::value;
+use crate::base::quoted::is_bare;
 use crate::model::graph::{Body, Direction, Graph, IrVersion, Layer, LayerId, Model, Output, OutputPort, PortMapEntry};
 use crate::model::weights::{Weights, stored_size};
 use crate::ops::values::array::Array;

@@ -2,8 +2,8 @@
 
 use super::Rule;
 use crate::ops::LayerKind;
-use crate::symbols::Noticed;
 use crate::symbols::walk::{Dims, Length};
+use crate::symbols::{Noticed, Reads};
 
 pub(super) fn elementwise(rule: &mut Rule) -> Option<()> {
     let (a, b) = (rule.dims(0)?, rule.dims(1)?);
@@ -92,7 +92,10 @@ pub(super) fn matmul(rule: &mut Rule) -> Option<()> {
     }
     let (rows, inner) = (a[a.len() - 2], a[a.len() - 1]);
     let (inner_b, columns) = (b[b.len() - 2], b[b.len() - 1]);
-    rule.same(inner, inner_b, Noticed::Load, 1);
+    // The CPU plugin multiplies by weights without a check.
+    let is_weighted = rule.stored(0).is_some() || rule.stored(1).is_some();
+    let left = is_weighted.then_some((Reads::ForeignMemory, None));
+    rule.same_with(inner, inner_b, Noticed::Load, 1, left);
     let mut dims = rule.broadcast_dims(&a[..a.len() - 2], &b[..b.len() - 2], 1);
     dims.extend((!is_row).then_some(rows));
     dims.extend((!is_column).then_some(columns));

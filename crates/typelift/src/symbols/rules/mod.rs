@@ -13,9 +13,9 @@ use std::rc::Rc;
 
 use smallvec::SmallVec;
 
-use super::Noticed;
 use super::expression::{Arena, Expr};
-use super::walk::{Dims, Length, Tensor, Value, Walk};
+use super::walk::{Dims, Length, Tensor, Value, Walk, reason};
+use super::{Noticed, Reads, Reason};
 use crate::base::hash::{HashMap, HashSet};
 use crate::infer::Probe;
 use crate::model::graph::{Graph, Layer, LayerId, Output, OutputPort, Start};
@@ -85,7 +85,9 @@ fn visit_layer(walk: &mut Walk, graph: &Graph, layer: &Layer, operation: &'stati
             || tensor.dims.as_ref().is_none_or(|dims| dims.iter().any(|dim| !walk.is_number(*dim)))
     };
     let is_stored = |port: &OutputPort| port.shape().is_static();
-    if layer.bodies().is_empty() && !inputs.iter().any(is_open) && layer.outputs().iter().all(is_stored) {
+    // An index may leave a table whose lengths are all known.
+    let is_gather = operation.name() == "Gather";
+    if layer.bodies().is_empty() && !is_gather && !inputs.iter().any(is_open) && layer.outputs().iter().all(is_stored) {
         return walk.keep_inferred(layer);
     }
     let attributes = Attributes::new(layer, operation);
@@ -231,7 +233,7 @@ fn apply(rule: &mut Rule) {
     }
 }
 
-impl<'m> Rule<'_, 'm> {
+impl<'w, 'm> Rule<'w, 'm> {
     pub(super) fn arena(&mut self) -> &mut Arena {
         &mut self.walk.arena
     }
@@ -300,16 +302,61 @@ impl<'m> Rule<'_, 'm> {
         self.demand_with(test, at, input, None);
     }
 
-    pub(super) fn demand_with(&mut self, test: Length, at: Noticed, input: usize, consequence: Option<&'static str>) {
+    /// Records what lengths must satisfy, and what is read otherwise from which table.
+    pub(super) fn demand_with(
+        &mut self,
+        test: Length,
+        at: Noticed,
+        input: usize,
+        left: Option<(Reads, Option<Reason>)>,
+    ) {
         let (graph, layer) = (self.graph, self.layer);
-        self.walk.demand(test, at, |walk| walk.reasons(graph, layer, input), consequence);
+        self.walk.demand(test, at, |walk| walk.reasons(graph, layer, input), left);
+    }
+
+    /// The constant from which an input is computed by operations on constants alone, such as decompression.
+    pub(super) fn stored(&self, input: usize) -> Option<&'w Layer> {
+        const MOST: usize = 6;
+        let mut layer = self.graph.layer(self.output(input)?.layer)?;
+        for _ in 0..MOST {
+            if ops::is_constant(layer) {
+                return Some(layer);
+            }
+            let feeds = self.graph.feeds(layer.id());
+            let is_stored = |feed: &Option<(&Layer, usize)>| {
+                feed.is_some_and(|(feed, _)| ops::is_constant(feed) || feed.ty() == "Convert")
+            };
+            if !feeds[1.min(feeds.len())..].iter().all(is_stored) {
+                return None;
+            }
+            (layer, _) = feeds.first().copied().flatten()?;
+        }
+        None
+    }
+
+    /// The table of a Gather whose indices are computed.
+    pub(super) fn table(&self) -> Option<Reason> {
+        let table = self.stored(0).filter(|_| self.stored(1).is_none())?;
+        Some(reason(&self.walk.place, table))
     }
 
     /// Demands that two lengths are equal, and returns the one of which more is known.
     pub(super) fn same(&mut self, a: Length, b: Length, at: Noticed, input: usize) -> Length {
-        let (Some(left), Some(right)) = (a, b) else { return a.or(b) };
-        let test = self.arena().equal(left, right);
-        self.demand(test, at, input);
+        self.same_with(a, b, at, input, None)
+    }
+
+    /// Demands that two lengths are equal, as [`same`](Self::same) does, and says what is read otherwise.
+    pub(super) fn same_with(
+        &mut self,
+        a: Length,
+        b: Length,
+        at: Noticed,
+        input: usize,
+        left: Option<(Reads, Option<Reason>)>,
+    ) -> Length {
+        let (Some(one), Some(other)) = (a, b) else { return a.or(b) };
+        let test = self.arena().equal(one, other);
+        self.demand_with(test, at, input, left);
         let (left, right) = (self.walk.resolve(a)?, self.walk.resolve(b)?);
         Some(if self.walk.arena.value(right).is_some() { right } else { left })
     }

@@ -1,13 +1,9 @@
 //! Operations that move elements: reshapes, slices, gathers, scatters.
 
 use super::Rule;
-use crate::symbols::Noticed;
 use crate::symbols::expression::Expr;
 use crate::symbols::walk::{Dims, Length};
-
-/// What happens where an index leaves its table.
-const ZEROS: &str = "else zeros are read";
-const FOREIGN: &str = "else foreign memory is read";
+use crate::symbols::{Noticed, Reads};
 
 pub(super) fn reshape(rule: &mut Rule) -> Option<()> {
     let data = rule.dims(0);
@@ -40,6 +36,7 @@ pub(super) fn reshape(rule: &mut Rule) -> Option<()> {
                 let test = rule.arena().divides(total, given);
                 rule.demand(test, Noticed::Load, 1);
                 dims[rest] = rule.arena().div(total, given);
+                rule.walk.note_swallow(rule.layer, &data, &dims, rest);
             }
         }
         None => {
@@ -192,10 +189,9 @@ pub(super) fn variadic_split(rule: &mut Rule) -> Option<()> {
 }
 
 /// A negative one counts from the end.
-fn place(rule: &mut Rule, index: Expr, length: Expr, is_reversed: bool) -> Length {
+fn place(rule: &mut Rule, index: Expr, length: Expr, (least, most): (Expr, Expr)) -> Length {
     let (low, high) = rule.walk.arena.range(index);
     let zero = rule.number(0);
-    let (least, most) = if is_reversed { (rule.number(-1), rule.arena().plus(length, -1)?) } else { (zero, length) };
     if low >= 0 {
         if low >= i64::from(i32::MAX) {
             return Some(most);
@@ -219,8 +215,9 @@ fn place(rule: &mut Rule, index: Expr, length: Expr, is_reversed: bool) -> Lengt
 
 fn sliced(rule: &mut Rule, length: Expr, start: Expr, stop: Expr, step: i64) -> Length {
     let zero = rule.number(0);
-    let start = place(rule, start, length, step < 0)?;
-    let stop = place(rule, stop, length, step < 0)?;
+    let (last, before) = (rule.arena().plus(length, -1)?, rule.number(-1));
+    let start = place(rule, start, length, (zero, if step < 0 { last } else { length }))?;
+    let stop = place(rule, stop, length, (if step < 0 { before } else { zero }, length))?;
     let (from, to) = if step < 0 { (stop, start) } else { (start, stop) };
     let span = rule.arena().sub(to, from)?;
     let span = rule.arena().max(span, zero)?;
@@ -344,7 +341,8 @@ pub(super) fn gather(rule: &mut Rule) -> Option<()> {
         };
         let needed = last.and_then(|last| rule.arena().plus(last, 1));
         let test = needed.and_then(|needed| rule.arena().at_least(length, needed));
-        rule.demand_with(test, Noticed::Run, 1, Some(ZEROS));
+        let table = rule.table();
+        rule.demand_with(test, Noticed::Run, 1, Some((Reads::Zeros, table)));
     }
     dims.extend(data.get(batch..axis)?.iter().copied());
     dims.extend(indices.get(batch..)?.iter().copied());
@@ -401,7 +399,8 @@ pub(super) fn gather_nd(rule: &mut Rule) -> Option<()> {
     if let (Some(last), 1, Some(length)) = (last, depth, data.get(batch).copied().flatten()) {
         let needed = rule.arena().plus(last, 1);
         let test = needed.and_then(|needed| rule.arena().at_least(length, needed));
-        rule.demand_with(test, Noticed::Run, 1, Some(FOREIGN));
+        let table = rule.table();
+        rule.demand_with(test, Noticed::Run, 1, Some((Reads::ForeignMemory, table)));
     }
     let mut dims = Dims::new();
     if batch > 1 && rule.operation.revision() == 5 {
