@@ -48,7 +48,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     input: Input,
     /// The tensor of --npy: a constant, or a tensor that is computed from constants
-    #[arg(value_name = "NAME", requires = "npy")]
+    #[arg(value_name = "NAME")]
     name: Option<String>,
     /// Write the values of the tensor NAME to this file for NumPy, and print nothing
     #[arg(long, value_name = "FILE.npy", requires = "name", conflicts_with_all = ["format", "info", "losses"])]
@@ -81,6 +81,10 @@ enum Format {
 
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
     terminal.answers_in_json = args.format == Format::Json;
+    if let (Some(name), None) = (&args.name, &args.npy) {
+        let failure = Failure::new(format!("unexpected argument `{name}` found"));
+        return Err(failure.help("to select layers, write `--only TYPE` or `--around LAYER`"));
+    }
     if let Some(file) = &args.npy {
         let models = std::slice::from_ref(&args.input);
         Run { models, documents: &[(file, "the array")], ..Run::default() }.check()?;

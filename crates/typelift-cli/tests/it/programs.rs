@@ -398,7 +398,7 @@ fn known_repairs_repair() {
         h = Unsqueeze(f, axis) : f32[?,?,1] \"last_hidden_state\"\naxis = Const(2) : i64[]\nr = Result(h)";
     let pooled = "input_ids = Parameter : i64[?,?] \"input_ids\"\nattention_mask = Parameter : i64[?,?] \"attention_mask\"\nall = Add(input_ids, attention_mask)
         f = Convert(all) {destination_type=f32} : f32[?,?] \"last_hidden_state\"\nr = Result(f)";
-    let rows: [(&str, &str, &str, &[&str]); 9] = [
+    let rows: [(&str, &str, &str, &[&str]); 8] = [
         ("genai:embedding", &half, "last_hidden_state", &["convert", "--output-type", "last_hidden_state=f32"]),
         ("genai:embedding", without_mask, "attention_mask", &["rewrite", "-e", "add input attention_mask : i64[?,?]"]),
         (
@@ -434,12 +434,6 @@ fn known_repairs_repair() {
             ),
             "attention_mask",
             &["convert", "--input-type", "attention_mask=i64"],
-        ),
-        (
-            "genai:embedding",
-            &format!("{fitting}\nextra = Parameter : f32[?] \"extra\""),
-            "extra",
-            &["rewrite", "-e", "remove input extra"],
         ),
     ];
     for (purpose, listing, subject, command) in rows {
