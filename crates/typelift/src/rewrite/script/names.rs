@@ -37,12 +37,14 @@ pub(super) fn tensors(model: &Model, name: &str) -> Result<Vec<(Output, String)>
         }
     }
     // An output without a tensor name is found by its Result.
-    for (id, name) in model.ends_matching(End::Output, name).ok().filter(|_| found.is_empty()).into_iter().flatten() {
-        found.extend(model.graph().producer(id.input(0)).map(|tensor| (tensor, name)));
+    if found.is_empty() {
+        let ends = model.ends_matching(End::Output, name).unwrap_or_default();
+        let made = |(id, name): (LayerId, String)| Some((model.graph().producer(id.input(0))?, name));
+        found.extend(ends.into_iter().filter_map(made));
     }
     // A pattern of layer names, or a name as the program shortens it.
-    let layers = model.find_all(name).ok().filter(|_| found.is_empty()).into_iter().flatten();
-    for (_, id) in layers.filter(|(place, _)| place.is_model()) {
+    let layers = if found.is_empty() { model.find_all(name).unwrap_or_default() } else { Vec::new() };
+    for (_, id) in layers.into_iter().filter(|(place, _)| place.is_model()) {
         let named = model.graph().layer(id).map(|layer| layer.name().to_owned()).unwrap_or_default();
         found.push((model.graph().main_tensor(id), named));
     }

@@ -64,7 +64,7 @@ fn ends(count: usize) -> String {
         )
     };
     let lines: String = (0..count).map(one).collect();
-    let indent = |line: &str| line.strip_prefix("                ").unwrap_or(line).to_owned() + "\n";
+    let indent = |line: &str| line.strip_prefix("            ").unwrap_or(line).to_owned() + "\n";
     lines.lines().map(indent).collect()
 }
 
@@ -82,11 +82,9 @@ const STATEMENTS: &[&str] = &[
     "tap a.* as tapped.*",
     "cut a.* .. present.*",
     "inline if.*",
-    "set c.* = Multiply(_, c.0)",
+    "set c.* = 2",
     "info a.* : key = 1",
     "info past.* : layout = [C]",
-    "keep f32 a.*",
-    "unkeep a.*",
     "remove output present.*",
     "remove input idle.*",
     "freeze past.* = 0",
