@@ -82,9 +82,9 @@ impl Shapes {
 
     /// True if a constraint does not hold at the largest lengths that the inputs declare.
     pub(crate) fn exceeds_bounds(&self, constraint: &Constraint) -> bool {
-        let largest: Vec<i64> =
-            self.symbols.iter().map(|it| if it.bounds.1 == i64::MAX { 1 } else { it.bounds.1 }).collect();
-        self.arena.evaluate(constraint.test, &largest) == Some(0)
+        let is_bounded = self.symbols_of(constraint).into_iter().all(|at| self.symbols[at].is_bounded());
+        let largest: Vec<i64> = self.symbols.iter().map(|it| it.bounds.1).collect();
+        is_bounded && self.arena.evaluate(constraint.test, &largest) == Some(0)
     }
 
     /// True if a constraint holds where all inputs have one batch and one other length. Only then nobody meets it.
