@@ -160,7 +160,7 @@ impl<'m> Formulas<'m> {
     fn sized(&mut self, ty: ElementType, dims: &[Option<Expr>]) -> Option<Expr> {
         let factors: Vec<Expr> = dims.iter().copied().collect::<Option<_>>()?;
         let count = self.arena.product(factors)?;
-        match i64::try_from(ty.bits()).ok()? {
+        match i64::from(ty.bits()) {
             bits if bits % 8 == 0 => self.arena.scale(count, bits / 8),
             bits => {
                 let (bits, eight) = (self.arena.scale(count, bits)?, self.arena.number(8));
