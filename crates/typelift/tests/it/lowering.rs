@@ -145,8 +145,7 @@ fn lowering_leaves_a_convert_without_a_destination_dynamic() {
         assert_eq!(infer(&mut model).iter().filter(|it| it.is_error()).count(), 0);
         run(&mut model, pass).unwrap();
         for canonical in [false, true] {
-            let mut options = WriteOptions::default();
-            options.canonical = canonical;
+            let options = WriteOptions { canonical, ..WriteOptions::default() };
             let mut again = Model::from_xml(write(&model, options)).unwrap();
             assert_eq!(infer(&mut again).iter().filter(|it| it.is_error()).count(), 0);
             let left = again.graph().layers().filter(|layer| layer.ty() == "ConvertPromoteTypes");
