@@ -81,7 +81,7 @@ pub(crate) struct Args for typelift::Conversion {
     changes: InputChanges,
     #[command(flatten)]
     interface: InterfaceChanges,
-    /// Change element types in the whole model, such as f64=f32,i64=i32. Bodies and attributes change too. All pairs
+    /// Change types in the whole model, as f64=f32. Bodies and attributes change too. Pairs such as f64=f32,i64=i32
     /// apply at once: a=b,b=c does not turn a into c. Operations that do not support the new type keep the old one,
     /// with Converts around them
     #[arg(long, value_name = "FROM=TO,…")]
@@ -114,8 +114,8 @@ pub(crate) struct Args for typelift::Conversion {
     /// format becomes version 10. If that is impossible, or its CPU plugin refuses a layer, all reasons are reported
     #[arg(long, value_name = "RELEASE")]
     target: Option<Release> => target,
-    /// Device whose plugin of that release must compile the model [default: cpu]
-    #[arg(long = "for", value_name = "DEVICE", value_parser = parsed::<Device>(&["cpu", "gpu", "npu"]), requires = "target")]
+    /// Device whose plugin of that release must compile the model; by default the CPU
+    #[arg(long = "for", value_name = "DEVICE", value_parser = parsed::<Device>(&["cpu", "gpu", "npu"]), requires = "target", hide_short_help = true)]
     device: Option<Device> => device,
     /// Replace the values of constants that no shape depends on, so that the model can be sent to others. It still loads, and
     /// its .bin holds one run of bytes that constants share

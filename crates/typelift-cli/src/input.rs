@@ -65,7 +65,7 @@ pub(crate) struct InputChanges {
 /// Inputs and outputs that get other types with the computation unchanged.
 #[derive(Clone, clap::Args)]
 pub(crate) struct InterfaceChanges {
-    /// Change the type of an input, such as image=u8, by a Convert. The computation stays: the Convert is inserted after
+    /// Change an input's type by a Convert, as image=u8. The computation stays: the Convert is inserted after
     /// the input, as OpenVINO's PrePostProcessor does; repeatable
     #[arg(long, value_name = "NAME=TYPE", value_parser = parse_type)]
     pub(crate) input_type: Vec<(String, ElementType)>,

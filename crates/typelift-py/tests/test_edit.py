@@ -173,10 +173,11 @@ def test_an_edit_beside_an_open_batch_is_not_lost() -> None:
 
 def test_errors_name_what_is_near() -> None:
     with model().edit() as graph:
-        with pytest.raises(KeyError, match="did you mean"):
-            graph["zz"]
+        graph.rename("z", "scores")
+        with pytest.raises(KeyError, match="did you mean `scores`"):
+            graph["scors"]
         with pytest.raises(ValueError, match="no operation is called `Sofmax`"):
-            graph.add("Sofmax", "z")
+            graph.add("Sofmax", "scores")
 
 
 def test_element_types_have_the_names_of_other_packages() -> None:

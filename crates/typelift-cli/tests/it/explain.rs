@@ -110,7 +110,7 @@ fn every_page_has_examples_that_are_wrong_and_right() {
             example.write(&case, &wrong, &folder.path().join("model.xml"));
             findings(&directive, "model.xml", code.name(), folder.path())
         });
-        // A note of every model has another text. A finding about a run is gone only after another run.
+        // A note of every model has another text. A finding about a run needs another run.
         let is_other = code.severity() == Severity::Note && after != before || code.name().starts_with("ran-");
         assert!(
             after.len() < before.len() || is_other,

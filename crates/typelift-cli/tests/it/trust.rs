@@ -259,7 +259,7 @@ fn a_device_or_a_pipe_is_refused_at_once() {
     }
 }
 
-/// A hole takes no room on the disk, and must take none in memory.
+/// A hole takes no space on the disk, and must take none in memory.
 #[cfg(unix)]
 #[test]
 fn the_hole_of_a_sparse_text_is_not_read() {

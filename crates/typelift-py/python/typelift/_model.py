@@ -208,7 +208,7 @@ class Tensor:
 
         >>> import typelift
         >>> model = typelift.from_text("x = Parameter : f32[?,3]\\ny = Concat(x, x) {axis=0}\\nr = Result(y)")
-        >>> model["y"].dims
+        >>> model["y"].outputs[0].dims
         ('2 * batch', 3)
         """
         dims = self._layer._native.dims(self._index)

@@ -126,7 +126,7 @@ fn lowering_in_a_body_makes_known_what_comes_out_of_it() {
     }
 }
 
-/// OpenVINO reads a Convert without a destination as one to `dynamic`. It stays so beside promotions, which then have no
+/// OpenVINO reads a Convert without a destination as one to `dynamic`. It stays so next to promotions, which then have no
 /// type before run time.
 #[test]
 fn lowering_leaves_a_convert_without_a_destination_dynamic() {

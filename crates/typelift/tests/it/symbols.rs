@@ -237,7 +237,7 @@ fn a_set_of_shapes_is_tried_before_it_is_offered() {
     assert_eq!(refused[0].message.to_string(), "`x[0]` is 4, but the lengths that fit are only 2");
 }
 
-/// The lints of open lengths, each beside a model that has nothing to be said.
+/// The lints of open lengths, each next to a model that has nothing to be said.
 #[test]
 fn lints_of_lengths_are_of_models_that_have_them() {
     let codes = |text: &str| {

@@ -65,7 +65,7 @@ fn a_constant_is_stored_in_the_type_of_its_layer_unless_every_value_survives() {
     let (narrow, report) = rewritten(&text.replace("A)", "[2, 4])").replace("TYPE", "f32"), rule);
     assert!(narrow.contains("Const(1) : f16[2]"), "{narrow}");
     assert!(losses(&report).is_empty());
-    // Half precision behind a Convert is only a way to store what f32 computes with.
+    // Half precision before a Convert is only a way to store what f32 computes with.
     let halves = "x = Parameter : f32[2]\nb = Const([3, 10]) : f16[2]\nc = Convert(b) {destination_type=f32}\n\
         y = Divide(x, c)\nr = Result(y)";
     let (rounded, _) = rewritten(halves, "Divide(x, c: const f32) => Multiply(x, 1 / c)");

@@ -219,7 +219,9 @@ fn a_kill_at_any_step_mixes_nothing_and_the_next_run_completes_the_pair() {
                 }
             }
             if was_missing {
-                assert_eq!(pair(folder.path()), if after[1] == before[1] { before } else { new_pair() });
+                // Weights that are out of the way on Windows return.
+                let is_old = after[1] == before[1] || after[1].is_none();
+                assert_eq!(pair(folder.path()), if is_old { before } else { new_pair() });
             }
             save(folder.path()).unwrap();
             assert_eq!(pair(folder.path()), new_pair());
@@ -539,15 +541,17 @@ fn weights_in_a_file_are_copied_left_or_linked_and_never_of_another_file() {
     let link = SaveOptions { weights: WeightsMode::Link, ..SaveOptions::default() };
     model.save_with(path.join("link.xml"), link.clone()).unwrap();
     assert_eq!(FileId::of(&path.join("link.bin")), FileId::of(&path.join("in.bin")));
-    // The file was replaced while the model was open: the open file is copied, not the new one.
-    fs::write(path.join("else"), "else").unwrap();
-    fs::rename(path.join("else"), path.join("in.bin")).unwrap();
-    model.save(path.join("out.xml")).unwrap();
-    assert_eq!(pair(path), new_pair());
-    let in_place = SaveOptions { in_place: true, ..SaveOptions::default() };
-    for options in [link, in_place] {
-        let refused = model.save_with(path.join("in.xml"), options);
-        assert!(matches!(refused, Err(SaveError::Changed(_))), "{refused:?}");
+    // The file was replaced while the model was open: the open file is copied, not the new one. Windows lets nobody do so.
+    if cfg!(unix) {
+        fs::write(path.join("else"), "else").unwrap();
+        fs::rename(path.join("else"), path.join("in.bin")).unwrap();
+        model.save(path.join("out.xml")).unwrap();
+        assert_eq!(pair(path), new_pair());
+        let in_place = SaveOptions { in_place: true, ..SaveOptions::default() };
+        for options in [link, in_place] {
+            let refused = model.save_with(path.join("in.xml"), options);
+            assert!(matches!(refused, Err(SaveError::Changed(_))), "{refused:?}");
+        }
     }
     // The file was changed, so values that were read before may be out of date.
     let model = Model::open(path.join("in.xml")).unwrap();
