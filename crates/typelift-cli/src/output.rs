@@ -422,7 +422,6 @@ pub(crate) fn forget_report(path: &Path) {
     }
 }
 
-/// Returns the failure for constants that another program cannot get.
 pub(crate) fn not_exported(error: &ExportError) -> Failure {
     let failure = Failure::new(error.to_string());
     match error {

@@ -259,7 +259,6 @@ impl Args {
     }
 }
 
-/// Returns a line about an added input that no layer uses.
 fn unused(file: &str, input: &str, model: &Model) -> String {
     match input {
         "beam_idx" if model.state().is_empty() => format!(

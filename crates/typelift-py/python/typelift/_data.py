@@ -412,8 +412,9 @@ class Retargeting:
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> Retargeting:
         """Creates the result from the part ``target`` of the report of ``convert --report``."""
-        layers = (tuple(map(_path, record[key])) for key in ("versions", "names", "marks", "masks"))
-        return cls(tuple(map(Application.from_json, record["applied"])), *layers, record.get("format"))
+        layers = {key: tuple(map(_path, record[key])) for key in ("versions", "names", "marks", "masks")}
+        applied = tuple(map(Application.from_json, record["applied"]))
+        return cls(applied=applied, **layers, format=record.get("format"))
 
     def __bool__(self) -> bool:
         """True if anything was changed."""

@@ -46,7 +46,6 @@ fn inode(found: &Metadata) -> Id {
     Id::Inode { device: found.dev(), inode: found.ino() }
 }
 
-/// Returns the identity of an open file, if the system knows any.
 #[cfg(unix)]
 fn id_of(file: &File) -> Option<Id> {
     file.metadata().ok().map(|found| inode(&found))
@@ -63,7 +62,6 @@ fn id_of(_: &File) -> Option<Id> {
     None
 }
 
-/// Returns the identity of the file or directory that a path leads to.
 #[cfg(not(windows))]
 fn id_at(path: &Path) -> Option<Id> {
     #[cfg(unix)]

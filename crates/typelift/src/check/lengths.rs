@@ -45,7 +45,6 @@ pub(crate) fn left_tables(model: &Model) -> Vec<Diagnostic> {
 }
 
 impl Check<'_> {
-    /// Adds the lints of open lengths. The model has no errors.
     pub(super) fn check_lengths(&mut self, model: &Model) {
         let is_open = |layer: &Layer| layer.outputs().first().is_some_and(|port| !port.shape().is_static());
         let concerns = |layer: &Layer| match ops::kind(layer) {
@@ -203,7 +202,6 @@ fn axes(symbol: &Symbol) -> String {
     }
 }
 
-/// Adds the layer that demands something, and the constant with the number.
 fn explained(mut finding: Diagnostic, constraint: &Constraint) -> Diagnostic {
     let Some(first) = constraint.because().first() else { return finding };
     let needs = |it: &Reason| message!("`{}` needs {}"; it.layer.name, constraint.named());

@@ -50,7 +50,6 @@ pub fn macs(graph: &Graph, layer: &Layer) -> Macs {
     Macs { count: count.unwrap_or(0), is_least: is_open || count.is_none() }
 }
 
-/// True if a layer has multiply-accumulate operations.
 pub(crate) fn has_macs(layer: &Layer) -> bool {
     layer.operation().is_some_and(|operation| HAVE_MACS.contains(&operation.name()))
 }

@@ -240,17 +240,14 @@ impl Kept {
         self.names(place, layer) || self.leaves_out(place, layer)
     }
 
-    /// True if the change is [restricted](Self::restrict) to others.
     pub(super) fn leaves_out(&self, place: &Place, layer: LayerId) -> bool {
         self.only.as_ref().is_some_and(|only| !has(only, place, layer) && !has_around(only, place))
     }
 
-    /// True if the layer or a layer around it was found.
     pub(super) fn names(&self, place: &Place, layer: LayerId) -> bool {
         has(&self.layers, place, layer) || has_around(&self.layers, place)
     }
 
-    /// True if the layer and all layers of its bodies keep their types.
     pub(super) fn covers_whole(&self, place: &Place, owner: LayerId) -> bool {
         let is_inside = |only: &Layers| only.keys().any(|inner| inner.is_inside(place, owner));
         self.covers(place, owner) && (self.names(place, owner) || !self.only.as_ref().is_some_and(is_inside))
@@ -282,7 +279,6 @@ fn has(layers: &Layers, place: &Place, layer: LayerId) -> bool {
     layers.get(place).is_some_and(|layers| layers.contains(&layer))
 }
 
-/// True if one of the layers around a graph is among these.
 fn has_around(layers: &Layers, place: &Place) -> bool {
     let mut outer = Place::default();
     place.steps().iter().any(|&(owner, at)| {

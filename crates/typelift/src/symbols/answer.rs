@@ -97,7 +97,6 @@ impl Shapes {
         })
     }
 
-    /// True if a constraint holds for all lengths that the inputs declare.
     pub(crate) fn is_assured(&self, constraint: &Constraint) -> bool {
         let bounds = self.symbols_of(constraint).into_iter().map(|at| self.symbols[at].bounds);
         let bounds = bounds.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));

@@ -183,7 +183,6 @@ impl Constraint {
         &self.named
     }
 
-    /// True if no length satisfies it.
     pub(crate) fn is_never(&self) -> bool {
         self.is_never
     }

@@ -131,7 +131,6 @@ impl Fits {
         }
     }
 
-    /// True if it is certain that no length fits.
     pub(crate) fn is_never(&self) -> bool {
         self.list.is_empty() && !self.is_open
     }

@@ -404,7 +404,6 @@ impl Walk<'_> {
     }
 }
 
-/// Returns each symbol, or the first of those with which it broadcasts.
 fn merged(arena: &mut Arena, count: usize, constraints: &[Constraint]) -> Vec<Expr> {
     let mut first: Vec<usize> = (0..count).collect();
     for symbols in constraints.iter().filter_map(|it| arena.broadcast_symbols(it.test)) {

@@ -100,7 +100,6 @@ impl<'m> Sizing<'m> {
         self.variants.len() != 1 || self.variants[0].declared.iter().any(|shape| !shape.is_static())
     }
 
-    /// Returns shapes that both models accept, the smallest first.
     pub(crate) fn smallest(&self) -> impl Iterator<Item = Shapes> {
         let of = move |variant: &Variant| {
             let hints = LEAST.into_iter().flat_map(|least| [1, least].map(|batch| variant.plain(least, batch)));
@@ -114,7 +113,6 @@ impl<'m> Sizing<'m> {
         self.accepted(self.variants.iter().flat_map(of), u64::MAX).map(|(shapes, _)| shapes)
     }
 
-    /// Returns why the smallest shapes do not fit.
     pub(crate) fn refusal(&self) -> VerifyError {
         let smallest = self.variants.first().map(|variant| self.near(variant, &variant.plain(1, 1)));
         smallest.and_then(|shapes| self.fixed(&shapes).err()).unwrap_or(VerifyError::NoShapes)
@@ -200,13 +198,11 @@ impl<'m> Sizing<'m> {
         shapes
     }
 
-    /// Returns the lengths of a model's symbols.
     fn lengths(&self, side: usize, lengths: &typelift::Shapes, shapes: &Shapes) -> Vec<i64> {
         let of = |&(id, axis): &(LayerId, usize)| shapes.get(self.input(side, id)?)?.get(axis).map(|&dim| dim as i64);
         lengths.symbols().iter().map(|symbol| symbol.axes().iter().filter_map(of).max().unwrap_or(1)).collect()
     }
 
-    /// Returns the pair of an input.
     fn input(&self, side: usize, id: LayerId) -> Option<usize> {
         self.pairs.iter().position(|pair| self.inputs[side][if side == 0 { pair.a } else { pair.b }] == id)
     }
@@ -368,7 +364,6 @@ fn fixed(dims: &[usize]) -> Shape {
     Shape::fixed(dims.iter().map(|&dim| dim as i64))
 }
 
-/// Returns these shapes with each of [`RANKS`] for those of dynamic rank.
 fn ranked(shapes: &[Shape]) -> impl Iterator<Item = Vec<Shape>> {
     let ranks = if shapes.iter().any(|shape| shape.rank().is_none()) { &RANKS[..] } else { &RANKS[..1] };
     ranks.iter().map(|&rank| {

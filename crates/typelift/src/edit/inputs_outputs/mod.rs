@@ -629,14 +629,12 @@ impl Model {
 }
 
 impl Edit<'_> {
-    /// Adds a Convert to a type after an input.
     fn convert_back(&mut self, id: LayerId, to: ElementType) -> Result<LayerId, EditError> {
         let name = format!("{}/to_{to}", self.layer(id).ok_or(EditError::NoLayer(id))?.name());
         let name = self.unused_name(name);
         self.insert_after(id.output(0), NewLayer::convert(to).named(&name), &[])
     }
 
-    /// Adds a Convert to a type before a Result.
     fn convert_before(&mut self, input: Input, to: ElementType, is_old: bool) -> Result<LayerId, EditError> {
         let source = self.producer(input).ok_or(EditError::NoInput(input))?;
         let producer = self.layer(source.layer).ok_or(EditError::NoLayer(source.layer))?;

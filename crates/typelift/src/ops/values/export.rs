@@ -125,7 +125,6 @@ fn npy_head(layer: &Layer, element_type: ElementType, dims: &[usize]) -> Result<
     npy::head(element_type, dims).ok_or_else(|| ExportError::lacks(layer, element_type, ".npy"))
 }
 
-/// Returns the type, dimensions, offset and size of a constant.
 fn stored(layer: &Layer, weights: &Weights) -> Result<(ElementType, Vec<usize>, u64, u64), ExportError> {
     let found = Stored::of(layer).and_then(|stored| {
         let shape: Shape = layer.attribute("shape")?.parse().ok()?;

@@ -233,7 +233,6 @@ impl Place {
         self.folder.has_file(&self.name(ending)).then_some(ending)
     }
 
-    /// Returns the file that the one with this ending was about to replace.
     fn restore(&mut self, ending: &str, file: &Path) -> io::Result<()> {
         let is_gone = self.folder.has(&self.name(ending)) && self.folder.has_file(&self.name(GONE));
         if is_gone && fs::symlink_metadata(file).is_err() { self.give(GONE, file) } else { Ok(()) }
