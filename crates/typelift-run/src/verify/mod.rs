@@ -13,7 +13,7 @@
 //! 5. If they agree, the inner tensors of A say which layers the inputs did not test.
 //!
 //! # Examples
-//! A runtime that doubles its input agrees with itself.
+//! A runtime whose outputs are copies of the input agrees with itself.
 //! ```
 //! use std::path::Path;
 //! use typelift::Model;
@@ -25,11 +25,12 @@
 //!     fn describe(&mut self, _: &Setting) -> Result<Runtime, RunError> {
 //!         Ok(Runtime::default())
 //!     }
-//!     fn load(&mut self, _: &Source, _: &Setting) -> Result<Loaded, RunError> {
-//!         Ok(Loaded::default())
+//!     fn load(&mut self, model: &Source, _: &Setting) -> Result<Loaded, RunError> {
+//!         let outputs = model.text.matches("type=\"Result\"").count() as u64;
+//!         Ok(Loaded { key: outputs, ..Loaded::default() })
 //!     }
-//!     fn run(&mut self, _: u64, inputs: &[Tensor], _: bool) -> Result<Vec<Tensor>, RunError> {
-//!         Ok(inputs.to_vec())
+//!     fn run(&mut self, outputs: u64, inputs: &[Tensor], _: bool) -> Result<Vec<Tensor>, RunError> {
+//!         Ok(vec![inputs[0].clone(); outputs as usize])
 //!     }
 //!     fn release(&mut self, _: u64) {}
 //!     fn arrays(&mut self, _: &Path, _: u64) -> Result<Vec<(String, Tensor)>, RunError> {
