@@ -25,9 +25,10 @@ const UNITS = { "": 1, b: 1, kb: 1e3, mb: 1e6, gb: 1e9, k: 1e3, m: 1e6, g: 1e9 }
 function testOf(word) {
   const [, key, value] = word.match(/^(op|type|id|name):(.+)$/i) ?? [], wanted = value?.toLowerCase();
   if (key) return { op: ({ op = "" }) => op.toLowerCase() === wanted, type: ({ op = "" }) => op.toLowerCase() === wanted, id: ({ id }) => String(id) === wanted, name: ({ path }) => path.toLowerCase().includes(wanted) }[key.toLowerCase()];
-  // A shape, in which `?` is any dimension.
-  if (/^\[[\d?.,-]*\]$/.test(word)) {
-    const shape = new RegExp(word.replace(/[.[\]]/g, "\\$&").replaceAll("?", "[^,\\[\\]]+").replaceAll(",", ", ?"));
+  // A shape, in which `?` is any dimension. The search has taken its spaces out.
+  if (/^\[[^[\]^]*\]$/.test(word)) {
+    const part = (text) => text.replace(/[.[\]()]/g, "\\$&").replace(/[+*/-]/g, " ?\\$& ?").replaceAll(",", ", ?");
+    const shape = new RegExp(word.toLowerCase().split("?").map(part).join("[^,\\[\\]]+"));
     return (entry) => shape.test(entry.lower);
   }
   const limit = word.match(/^([<>])=?(\d+(?:\.\d+)?)\s*([kmg]?b?)$/i);
