@@ -138,7 +138,7 @@ fn find(model: &Model, word: &str) -> Result<(Place, LayerId), Failure> {
 /// Finds a tensor.
 ///
 /// # Errors
-/// As for a layer.
+/// The word means no tensor, or several.
 pub(crate) fn find_tensor(model: &Model, word: &str) -> Result<(Place, Output), Failure> {
     model.find_tensor(word).map_err(|error| not_found(model, word, &error))
 }

@@ -804,7 +804,7 @@ class Symbol(NamedTuple):
 
 
 class Constraint(NamedTuple):
-    """What the lengths of a model must satisfy."""
+    """A condition on the lengths of a model."""
 
     expression: str
     """The expression, as Python with the names of the lengths: ``seq <= 512``."""
@@ -815,7 +815,7 @@ class Constraint(NamedTuple):
     line: Optional[int]
     """The line of that layer."""
     reads: Optional[str]
-    """What a device reads without an error otherwise: ``zeros`` or ``foreign memory``."""
+    """The values that a device reads without an error otherwise: ``zeros`` or ``foreign memory``."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -825,7 +825,7 @@ class Lengths:
     symbols: tuple[Symbol, ...]
     """The lengths, in the order of the inputs."""
     constraints: tuple[Constraint, ...]
-    """What they must satisfy, in the order of the graph."""
+    """The conditions on them, in the order of the graph."""
     text: str = field(repr=False, compare=False)
     """The output of ``typelift infer --shapes``."""
 

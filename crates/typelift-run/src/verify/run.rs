@@ -260,8 +260,8 @@ impl Work<'_> {
             Session::load(runner, [&ran[0].model, &ran[1].model], &self.verification.settings, self.two_runs)?;
         self.configs = [0, 1].map(|side| session.config(side).clone());
         let is_open = |layer: &Layer| !layer.outputs().iter().all(|port| port.shape().is_static());
-        let is_unsafe = |&side: &usize| session.has_one_thread(side) && self.models[side].graph().layers().any(is_open);
-        if let Some(side) = (0..2).find(is_unsafe) {
+        let is_silent = |&side: &usize| session.has_one_thread(side) && self.models[side].graph().layers().any(is_open);
+        if let Some(side) = (0..2).find(is_silent) {
             session.release(runner);
             return Err(VerifyError::OneThread(Side::of(side)));
         }

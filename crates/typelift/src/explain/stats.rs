@@ -73,7 +73,7 @@ pub struct Stats {
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct StateStats {
-    /// Their number.
+    /// The number of variables.
     pub variables: usize,
     /// The size in bytes. Open dimensions count as for tensors.
     pub bytes: u64,

@@ -134,7 +134,7 @@ impl Kept {
     /// constant that matches changes in any case. Without patterns nothing is restricted.
     ///
     /// # Errors
-    /// As for [`find`](Self::find).
+    /// The errors of [`find`](Self::find).
     ///
     /// # Examples
     /// ```

@@ -79,13 +79,13 @@ pub struct Constraint {
     /// When it is noticed that it does not hold.
     pub at: Noticed,
     because: Vec<Reason>,
-    /// What is read where it does not hold, if that is no error.
+    /// The values that are read where it does not hold, if that is no error.
     pub reads: Option<Reads>,
     /// The table that an index leaves.
     table: Option<Reason>,
 }
 
-/// What a device reads beyond the end of a table, without an error.
+/// The values that a device reads beyond the end of a table, without an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reads {

@@ -41,7 +41,7 @@ pub enum ExportError {
     Lacks {
         /// The layer.
         name: String,
-        /// Its type.
+        /// The element type of the constant.
         element_type: ElementType,
         /// The ending of the format.
         format: &'static str,

@@ -24,7 +24,7 @@ struct Item {
     data_offsets: Option<[u64; 2]>,
 }
 
-/// As many dimensions as are supported and one more.
+/// Dimensions of an array, at most one more than are supported.
 struct Dims(Few<usize>);
 
 impl<'de> Deserialize<'de> for Dims {
