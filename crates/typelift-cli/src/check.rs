@@ -209,7 +209,7 @@ fn parse_allowed(text: &str) -> Result<Kinds, String> {
     }
 }
 
-/// Returns the command that applies safe fixes, if a refused model of this text has some.
+/// The command that applies safe fixes, if a refused model of this text has some.
 pub(crate) fn suggestion(input: &Input, text: &Arc<String>) -> Option<String> {
     let file = input.as_argument()?;
     let checked = Checking { fix: true, ..Checking::default() }.run(text, &input.open_weights().ok()?);

@@ -38,7 +38,7 @@ impl<const N: usize> Columns<N> {
         self.lines().collect()
     }
 
-    /// Returns the text of [`Self::print`], a row at a time. If rows do not fit the terminal, words are wrapped within
+    /// The text of [`Self::print`], a row at a time. If rows do not fit the terminal, words are wrapped within
     /// their column.
     pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
         let widths = self.widths();
@@ -64,7 +64,7 @@ impl<const N: usize> Columns<N> {
         })
     }
 
-    /// Returns the width of each column. On a narrow terminal, the left-aligned columns after the first share the
+    /// The width of each column. On a narrow terminal, the left-aligned columns after the first share the
     /// remaining width.
     fn widths(&self) -> [usize; N] {
         let width = |at: usize| self.rows.iter().map(|(_, row)| row[at].width()).max().unwrap_or(0);

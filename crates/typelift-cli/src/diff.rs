@@ -177,7 +177,7 @@ pub(crate) fn text(diff: &Diff, before: &Path, after: &Path, all: bool, names: &
     head + &outlined(diff, room, names) + &foot
 }
 
-/// Returns a value in quotes, without its middle if it is long.
+/// A value in quotes, without its middle if it is long.
 fn shortened(value: &str) -> String {
     const LONGEST: usize = 60;
     let letters: Vec<char> = value.chars().collect();
@@ -188,7 +188,7 @@ fn shortened(value: &str) -> String {
     format!("\"{}…{}\"", String::from_iter(start), String::from_iter(end))
 }
 
-/// Returns the changes to list: the story already names blocks that were added or removed whole.
+/// The changes to list: the story already names blocks that were added or removed whole.
 fn apart(diff: &Diff, all: bool) -> impl Iterator<Item = &Change> {
     diff.changes.iter().filter(move |change| all || !diff.is_of_whole_block(change))
 }

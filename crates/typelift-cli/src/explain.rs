@@ -31,7 +31,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     Ok(Status::Done)
 }
 
-/// Returns the description of a code; without one, a line for each.
+/// The description of a code; without one, a line for each.
 pub(crate) fn text(code: Option<Code>) -> String {
     match code {
         Some(code) => {
@@ -58,7 +58,7 @@ fn section(code: Code) -> Option<&'static str> {
     rest.get(..end).map(str::trim_end)
 }
 
-/// Returns the code of this name.
+/// The code of this name.
 ///
 /// # Errors
 /// A name that no code has; the message suggests the most similar one.

@@ -38,7 +38,7 @@ fn keeps_names() -> bool {
     LAYOUT.get().is_some_and(|layout| layout.1)
 }
 
-/// Returns the columns that a text takes, without its colours.
+/// The columns that a text takes, without its colours.
 pub(crate) fn shown_width(text: &str) -> usize {
     if text.contains('\u{1b}') { anstream::adapter::strip_str(text).to_string().width() } else { text.width() }
 }
@@ -75,7 +75,7 @@ fn is_command(word: &str) -> bool {
     word.starts_with("`typelift ")
 }
 
-/// Returns the position after the backtick that ends a command; one within quotes does not.
+/// The position after the backtick that ends a command; one within quotes does not.
 fn end_of_command(text: &str) -> usize {
     let mut is_quoted = false;
     let is_end = |&(at, letter): &(usize, char)| {

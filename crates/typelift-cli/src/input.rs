@@ -121,7 +121,7 @@ fn parse_type(text: &str) -> Result<(String, ElementType), String> {
     }
 }
 
-/// Returns a parser of these names. Those of element types are also understood in the spelling of other programs.
+/// A parser of these names. Those of element types are also understood in the spelling of other programs.
 pub(crate) fn names(known: &[&'static str]) -> PossibleValuesParser {
     let others = ["float16", "fp16", "half", "bfloat16", "float32", "fp32", "float", "single", "int32"];
     let others = others.map(|other| (other, typelift::named_element_type(other)));
@@ -240,13 +240,13 @@ impl Input {
         is_dash(&self.file)
     }
 
-    /// Returns the file for a command, if it needs nothing else to read the model: [`STAND_IN`] for standard input.
+    /// The file for a command, if it needs nothing else to read the model: [`STAND_IN`] for standard input.
     pub(crate) fn as_argument(&self) -> Option<&Path> {
         let file = if self.is_stdin() { Path::new(STAND_IN) } else { &self.file };
         self.bin.is_none().then_some(file)
     }
 
-    /// Returns the file of the weights, which need not exist; `None` if there cannot be one.
+    /// The file of the weights, which need not exist; `None` if there cannot be one.
     pub(crate) fn weights(&self) -> Option<PathBuf> {
         match &self.bin {
             Some(bin) => Some(bin.clone()),
@@ -376,7 +376,7 @@ impl Input {
         })
     }
 
-    /// Returns the failure for a file that could not be read, with a similar name if there is one.
+    /// The failure for a file that could not be read, with a similar name if there is one.
     fn refused(&self, error: &io::Error) -> Failure {
         let path = &self.file;
         if path.is_dir() {
@@ -398,7 +398,7 @@ impl Input {
     }
 }
 
-/// Returns the failure for a pair without its graph: a killed run left it, and only a run that writes there may
+/// The failure for a pair without its graph: a killed run left it, and only a run that writes there may
 /// complete it.
 fn half_written(path: &Path) -> Failure {
     let completes = format!("typelift infer --in-place {}", shell_word(&path.display().to_string()));
@@ -460,7 +460,7 @@ impl InputChanges {
         })
     }
 
-    /// Returns why requested lengths do not fit, with lengths that do. `original` is the model before the change.
+    /// Why requested lengths do not fit, with lengths that do. `original` is the model before the change.
     pub(crate) fn refusals(&self, mut original: Model) -> Vec<Diagnostic> {
         if typelift::infer(&mut original).iter().any(Diagnostic::is_error) {
             return Vec::new();
@@ -484,7 +484,7 @@ impl InterfaceChanges {
     }
 }
 
-/// Returns the failure for an input or output that could not be changed, with a similar name if there is one.
+/// The failure for an input or output that could not be changed, with a similar name if there is one.
 pub(crate) fn refused_name(model: &Model, error: &InterfaceError) -> Failure {
     let near = match error {
         InterfaceError::Unknown { end: End::Input, name, .. } => closest(model.inputs(), name),
@@ -498,7 +498,6 @@ pub(crate) fn refused_name(model: &Model, error: &InterfaceError) -> Failure {
     }
 }
 
-/// Adds the name of a layer or tensor that is most similar to an unknown word.
 pub(crate) fn with_nearest(failure: Failure, model: &Model, word: &str) -> Failure {
     match model.nearest_name(word) {
         Some(near) => failure.help(format!("did you mean `{near}`?")),
@@ -506,7 +505,7 @@ pub(crate) fn with_nearest(failure: Failure, model: &Model, word: &str) -> Failu
     }
 }
 
-/// Returns a note on a number that is the name of one layer and the id of another; nothing for other words.
+/// A note on a number that is the name of one layer and the id of another; nothing for other words.
 pub(crate) fn other_meaning(model: &Model, word: &str) -> String {
     let other = model.other_meaning(word);
     other.map_or(String::new(), |layer| {

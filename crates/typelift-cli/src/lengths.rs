@@ -168,7 +168,7 @@ fn place(reason: &Reason, lines: &Lines) -> String {
     listing::at(&reason.layer, &reason.operation, 0, Some(line))
 }
 
-/// Returns the inputs with their symbols, lengths that fit, the constraints with their reasons, and each tensor on a
+/// The inputs with their symbols, lengths that fit, the constraints with their reasons, and each tensor on a
 /// line.
 pub(crate) fn text(model: &Model, shapes: &Shapes) -> String {
     let lines = Lines::new(model.source().clone());
@@ -214,7 +214,7 @@ fn options(model: &Model, shapes: &Shapes, lengths: &[i64]) -> String {
     named.map(|(layer, shape)| format!("{}={shape}", model.end_name(layer))).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the constraints of a model, or the dimensions of a tensor with their origins, as JSON.
+/// The constraints of a model, or the dimensions of a tensor with their origins, as JSON.
 pub(crate) fn answers(model: &Model, shapes: &Shapes, tensor: Option<Output>, axis: Option<usize>) -> Vec<Answer> {
     let lines = Lines::new(model.source().clone());
     let of_constraint = |constraint: &Constraint| Answer {

@@ -100,7 +100,7 @@ impl OutputArgs {
         self.output.as_deref().is_some_and(is_stdout)
     }
 
-    /// Returns the directory of the models; `None` if they go to a file or stay in place.
+    /// The directory of the models; `None` if they go to a file or stay in place.
     pub(crate) fn directory(&self) -> Option<&Path> {
         self.output.as_deref().filter(|path| *self.is_directory.get_or_init(|| is_directory(path)))
     }
@@ -148,7 +148,7 @@ impl Target {
         }
     }
 
-    /// Returns the destination, without opening it.
+    /// The destination, without opening it.
     pub(crate) fn plan(args: &OutputArgs, input: &Input) -> Result<Option<Self>, Failure> {
         if args.in_place && input.is_stdin() {
             return Err(Failure::new("standard input cannot be written in place").help("give -o OUT.xml, or -o -"));
@@ -196,7 +196,6 @@ impl Target {
         Some(format!("wrote {}{bin}", path.display()))
     }
 
-    /// Returns the reason why the model cannot be written: weights that are needed and missing.
     pub(crate) fn objection(&self, model: &Model, input: &Input) -> Option<Diagnostic> {
         match self {
             Self::File(place) if !place.in_place && place.weights != WeightsMode::None => {
@@ -247,7 +246,7 @@ impl Target {
 }
 
 impl Destination {
-    /// Returns a note for a graph that was written without its weights next to a .bin that may belong to another model.
+    /// A note for a graph that was written without its weights next to a .bin that may belong to another model.
     fn weights_beside(&self, model: &Model) -> Option<String> {
         let beside = self.path.with_extension("bin");
         let needs_weights = !model.weights().is_empty() || save::missing_weights(model).is_some();
@@ -262,7 +261,7 @@ impl Destination {
         Some(format!("`{}` was there before and stays as it is; {own}\n", beside.display()))
     }
 
-    /// Returns a line that says how much larger the new weights are, if they are more than twice as large as those of the input.
+    /// A line that says how much larger the new weights are, if they are more than twice as large as those of the input.
     fn growth(&self) -> Option<String> {
         let length = |path: &Path| fs::metadata(path).ok().map(|found| found.len());
         let [before, after] = [length(self.bin.as_deref()?)?, length(&self.path.with_extension("bin"))?];

@@ -122,7 +122,7 @@ fn facts(model: &Model, found: &[Diagnostic], file: &Path) -> String {
     head + &text + "\n"
 }
 
-/// Returns what the metadata says, and the program that the model fits, in rows under titles.
+/// What the metadata says, and the program that the model fits, in rows under titles.
 fn metadata(model: &Model, stats: &Stats, file: &Path) -> Vec<(&'static str, Vec<(String, String)>)> {
     let variables = model.state();
     let state = |(id, tensor): &(String, TensorType)| (Clean(id).to_string(), tensor.to_string());
@@ -171,7 +171,7 @@ fn has_errors(found: &[Diagnostic]) -> bool {
     found.iter().any(Diagnostic::is_error)
 }
 
-/// Returns about how many bytes the weights take if `--compress f16` stores them; `None` if there is little to gain.
+/// About how many bytes the weights take if `--compress f16` stores them; `None` if there is little to gain.
 fn in_f16(stats: &Stats) -> Option<u64> {
     let stored = |weight: &typelift::stats::Weight| match weight.element_type {
         ElementType::F32 => weight.bytes / 2,

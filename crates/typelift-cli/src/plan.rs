@@ -151,7 +151,7 @@ impl Plan {
         self.converts.iter().filter_map(|change| change.warning(model))
     }
 
-    /// Returns one line about constants that are only rounded to the precision of their new types.
+    /// One line about constants that are only rounded to the precision of their new types.
     pub(crate) fn rounding(&self) -> Option<String> {
         let audits = self.converts.iter().filter_map(|entry| entry.audit());
         let rounded: Vec<_> = audits.filter(|audit| audit.changed() > 0 && audit.lost() == 0).collect();
@@ -164,7 +164,7 @@ impl Plan {
         Some(format!("{constants} rounded to the precision of the new type, by {:.1e} of the value at most", worst))
     }
 
-    /// Returns a line for each change of type of the model's outputs, with their names.
+    /// A line for each change of type of the model's outputs, with their names.
     pub(crate) fn outputs(&self, model: &Model) -> Vec<String> {
         let outputs: HashSet<_> = model.outputs().map(Layer::id).collect();
         let is_output = |entry: &&Entry| {

@@ -54,7 +54,7 @@ fn relative_error(text: &str) -> Result<f64, String> {
 }
 
 impl StorageArgs {
-    /// Returns the storage of constants; `None` if it does not change.
+    /// The storage of constants; `None` if it does not change.
     pub(crate) fn storage(&self) -> Option<Storage> {
         if let Some(to) = self.dequantize {
             return Some(Storage::Dequantize(to));

@@ -84,7 +84,7 @@ pub(crate) fn text(diagnostics: &Diagnostics, voice: Voice<'_>, show: Show) -> S
     text
 }
 
-/// Returns the name of a file for a command. `MODEL.xml` stands for a model from standard input.
+/// The name of a file for a command. `MODEL.xml` stands for a model from standard input.
 pub(crate) fn model_word(file: &str) -> Cow<'_, str> {
     if file == "<stdin>" { STAND_IN.into() } else { shell_word(file) }
 }
@@ -107,7 +107,7 @@ fn is_essential(diagnostic: &Diagnostic) -> bool {
     [Code::LossyConversion, Code::UnknownOperation].contains(&diagnostic.code)
 }
 
-/// Returns the number of diagnostics of a kind to show, of `count` in all.
+/// The number of diagnostics of a kind to show, of `count` in all.
 fn room_for(diagnostic: &Diagnostic, count: usize) -> usize {
     match diagnostic.severity {
         Severity::Error => ERRORS_OF_EACH,
@@ -116,7 +116,7 @@ fn room_for(diagnostic: &Diagnostic, count: usize) -> usize {
     }
 }
 
-/// Returns a note on diagnostics that are not shown. Layers whose names differ in numbers are named together.
+/// A note on diagnostics that are not shown. Layers whose names differ in numbers are named together.
 fn fold(hidden: &[&Diagnostic], file: &str) -> Option<String> {
     let code = hidden.first()?.code;
     // Patterns with their first layer and the number of layers, in the order of the findings.
@@ -257,7 +257,7 @@ impl<'a> Excerpt<'a> {
     }
 }
 
-/// Returns the parts of the source with labels, that of the first label first; close lines are one part.
+/// The parts of the source with labels, that of the first label first; close lines are one part.
 fn excerpts<'a>(lines: &Lines, labels: &'a [Label]) -> Vec<Excerpt<'a>> {
     let last = labels.iter().map(|label| lines.line_at(label.span.start)).max().unwrap_or_default();
     let room = fit::columns().map_or(usize::MAX, |columns| columns - last.to_string().len() - BAR);
@@ -287,18 +287,16 @@ fn excerpts<'a>(lines: &Lines, labels: &'a [Label]) -> Vec<Excerpt<'a>> {
     excerpts
 }
 
-/// True if a line and the message below its marked part exceed the width.
 fn is_beyond(room: usize, text: &str, pointed: &Range<usize>, label: &Label) -> bool {
     let said = columns_of(&text[..pointed.end]) + usize::from(pointed.is_empty()) + said_width(label);
     said.max(columns_of(text)) > room
 }
 
-/// Returns the columns of a text, in which the renderer prints a tab as four.
+/// The columns of a text, in which the renderer prints a tab as four.
 fn columns_of(text: &str) -> usize {
     text.split('\t').map(|part| part.width() + 4).sum::<usize>() - 4
 }
 
-/// True if a label takes so much of a line that it becomes a note.
 fn is_long(label: &Label) -> bool {
     fit::columns().is_some_and(|columns| label.message.to_string().width() > columns * 5 / 8)
 }

@@ -81,7 +81,6 @@ enum Denied {
 /// The name of all sets that do not expand operations.
 const ALL: &str = "all";
 
-/// Adds advice for the name of a built-in set that was given as a file.
 fn help_with_set(failure: Failure, file: &Path) -> Failure {
     match set_names().into_iter().find(|name| file.as_os_str() == *name) {
         Some(name) => failure.help(format!("for the built-in rules of this name, write --use {name}")),
@@ -269,7 +268,7 @@ fn unused(file: &str, input: &str, model: &Model) -> String {
     }
 }
 
-/// Returns a note if OpenVINO refuses the result. Rules may be a step of a repair, so that it is written all the same.
+/// A note if OpenVINO refuses the result. Rules may be a step of a repair, so that it is written all the same.
 fn refused_by_openvino(errors: usize, file: &str) -> String {
     if errors == 0 {
         return String::new();
@@ -288,7 +287,6 @@ const HELP: [&str; 4] = [
     "`--deny lossy` refuses that",
 ];
 
-/// Returns a warning for each statement or rule and each kind of loss of its constants.
 fn lost(file: &str, report: &Report) -> String {
     let statements = report.lossy.iter().map(|it| (&it.statement, format!("`{}`", it.statement), it.losses));
     let sites = report.applied.iter().map(|site| (&site.rule, site.to_string(), site.losses));
@@ -312,7 +310,7 @@ fn lost(file: &str, report: &Report) -> String {
     warnings.chain(unused).collect()
 }
 
-/// Returns a line for each set: its name, what it does, and the set that does the opposite.
+/// A line for each set: its name, what it does, and the set that does the opposite.
 fn listed_sets() -> String {
     let mut columns = Columns::new([Side::Left, Side::Left]);
     for set in library::SETS {
@@ -322,7 +320,7 @@ fn listed_sets() -> String {
     columns.print()
 }
 
-/// Returns the text of a set or of all, each under its name, after the definitions that they share.
+/// The text of a set or of all, each under its name, after the definitions that they share.
 fn source(name: &str) -> String {
     let sets = library::SETS.iter().filter(|set| [ALL, set.name].contains(&name));
     let sets = sets.map(|set| format!("## {}\n{}", set.name, set.source));

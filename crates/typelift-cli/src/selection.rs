@@ -110,7 +110,6 @@ fn is_operation(layer: &Layer, ty: &str) -> bool {
     layer.ty().eq_ignore_ascii_case(ty) || canonical.is_some_and(|name| name.eq_ignore_ascii_case(ty))
 }
 
-/// Returns a layer with all layers at most `depth` steps before or after it.
 fn near(graph: &Graph, id: LayerId, depth: usize) -> HashSet<LayerId> {
     let before = |id: LayerId| graph.producers(id).into_iter().flatten().map(|Output { layer, .. }| layer).collect();
     let after = |id: LayerId| graph.users(id).collect();

@@ -14,7 +14,7 @@ const LONGEST_LINE: u64 = 64 << 10;
 /// Byte order mark, with which editors of Windows begin a text.
 const MARK: char = '\u{feff}';
 
-/// Returns the text of a file that people write.
+/// The text of a file that people write.
 ///
 /// # Errors
 /// The file cannot be read, is a pipe or a device, or is longer than any text that people write.

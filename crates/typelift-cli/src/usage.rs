@@ -333,7 +333,6 @@ fn with_backticks(said: &str) -> String {
     if quotes.len().is_multiple_of(2) { said.replace('\'', "`") } else { said.to_owned() }
 }
 
-/// Returns the name that clap finds most similar.
 fn suggested(error: &Error) -> Option<String> {
     let kinds = [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand, ContextKind::SuggestedValue];
     kinds.into_iter().find_map(|kind| match error.get(kind)? {
@@ -413,7 +412,6 @@ fn verb_tip(word: &str, program: &Command) -> Option<String> {
     typelift::near(word, names).map(|name| format!("did you mean `{name}`?"))
 }
 
-/// Returns a replacement for an option that the command of a usage line does not have.
 fn option_tip(option: &str, program: &Command, arguments: &[OsString], is_guessed: bool) -> Option<String> {
     let Some(verb) = verb_of(program, arguments) else {
         let with_option = |verb: &&Command| spellings(verb).any(|known| option.split('=').next() == Some(&known));
@@ -480,7 +478,6 @@ fn with_device(meant: &str, name: &str, arguments: &[OsString]) -> String {
     meant.replace("DEVICE", device.as_deref().unwrap_or("cpu"))
 }
 
-/// Returns a complete command line for a command whose arguments are often left out.
 fn example(verb: &str) -> Option<&'static str> {
     EXAMPLES.iter().find(|(name, _)| *name == verb).map(|(_, line)| *line)
 }

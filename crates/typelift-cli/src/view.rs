@@ -99,7 +99,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     Ok(Status::of(faulty))
 }
 
-/// Returns the page of a model in the user's cache folder, which browsers can read, unlike some temporary folders.
+/// The page of a model in the user's cache folder, which browsers can read, unlike some temporary folders.
 fn cached(model: &Path) -> Result<PathBuf, Failure> {
     let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let folder = if cfg!(windows) {

@@ -185,7 +185,7 @@ fn answer<A: Serialize>(
     }
 }
 
-/// Returns the failure for a name that is not that of one tensor, with suggestions.
+/// The failure for a name that is not that of one tensor, with suggestions.
 fn unnamed(model: &Model, name: &str, error: &FindError) -> Failure {
     let failure = Failure::new(error.to_string());
     match error {
@@ -309,7 +309,7 @@ fn summary(derivation: &Derivation, all: bool, names: &ShortNames) -> String {
     names.fit(&(lines.join("\n") + "\n"))
 }
 
-/// Returns the first sources, attributes before inputs before constants, because users can change them in this order.
+/// The first sources, attributes before inputs before constants, because users can change them in this order.
 fn first<'a>(sources: impl Iterator<Item = &'a Step>, most: usize, show: fn(&Step) -> String) -> Vec<String> {
     let mut sources: Vec<&Step> = sources.collect();
     sources.sort_by_key(|step| match (&step.rule, step.kind) {

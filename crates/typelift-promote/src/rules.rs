@@ -43,7 +43,7 @@ pub trait Rules {
     /// A combination that the rule set refuses.
     fn decide(&self, at: usize, operands: Operands<'_>, trace: Trace<'_>) -> Result<Promotion, Refusal>;
 
-    /// Returns the answer when an operand is `dynamic`: `dynamic`, unless the operation gives booleans.
+    /// The answer when an operand is `dynamic`: `dynamic`, unless the operation gives booleans.
     ///
     /// # Errors
     /// A combination that the rule set refuses for any type that `dynamic` may become.
@@ -58,12 +58,11 @@ pub trait Rules {
         true
     }
 
-    /// Returns the dimensions with which a Python number takes part in broadcasting; `at` is its position.
+    /// The dimensions with which a Python number takes part in broadcasting; `at` is its position.
     fn number_dims(&self, _operation: &Operation, _number: Operand, _at: usize) -> &'static [Dim] {
         &[]
     }
 
-    /// Returns the rule set's operation whose rule applies to operations of models that promote this way.
     fn operation_for(&self, _promoted_as: PromotedAs) -> &'static str {
         "add"
     }
@@ -84,7 +83,6 @@ pub trait Rules {
         fidelity(from, to).is_some_and(Fidelity::is_exact)
     }
 
-    /// Returns the type that a floating-point operation converts integers and booleans to.
     fn default_float(&self) -> ElementType {
         ElementType::F32
     }
@@ -98,7 +96,6 @@ pub trait Rules {
     /// Returns the operand categories that matter, each a side of the printed matrix.
     fn categories(&self) -> &'static [Category];
 
-    /// Returns the settings of the rule set.
     fn settings(&self) -> &'static [Setting] {
         &[]
     }
@@ -123,7 +120,6 @@ pub struct Setting {
     pub is_laxer: bool,
 }
 
-/// Returns the rows of the table of operations.
 pub(crate) fn operations(rules: &dyn Rules) -> impl Iterator<Item = &'static Operation> + '_ {
     (0..).map_while(|at| rules.operation(at))
 }

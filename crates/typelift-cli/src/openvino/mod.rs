@@ -55,7 +55,7 @@ impl Installations {
     }
 }
 
-/// Returns the Pythons that are tried: the one that was named, else that of the variable, else those on the path.
+/// The Pythons that are tried: the one that was named, else that of the variable, else those on the path.
 fn pythons(named: Option<&Path>) -> Vec<PathBuf> {
     let variable = || std::env::var_os(VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from);
     let named = named.map(Path::to_path_buf).or_else(variable);
@@ -114,7 +114,7 @@ impl Process {
     }
 }
 
-/// Returns the text of an error of OpenVINO without the places in its source code.
+/// The text of an error of OpenVINO without the places in its source code.
 fn short(text: &str) -> String {
     let is_place = |line: &&str| !line.starts_with("Exception from src/") && !line.trim().is_empty();
     let lines: Vec<&str> = text.lines().filter(is_place).collect();

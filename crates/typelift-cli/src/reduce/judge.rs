@@ -67,7 +67,6 @@ pub(super) trait Wanted: Sync {
         None
     }
 
-    /// True if a candidate behaves in the same way with this part of the other model.
     fn is_interesting_with(&self, candidate: &Model, _other: &Model) -> Result<bool, Stop> {
         self.is_interesting(candidate)
     }
@@ -241,7 +240,7 @@ impl Refused {
         Self { setting, pool: Pool::new(move || Installations::new(seconds)), stop, expected: OnceLock::new() }
     }
 
-    /// Returns the first line of the refusal; `None` if OpenVINO compiles the model.
+    /// The first line of the refusal; `None` if OpenVINO compiles the model.
     fn refusal(&self, model: &Model) -> Result<Option<String>, Stop> {
         if is_asked(&self.stop) {
             return Err(Stop::Asked);
@@ -258,7 +257,7 @@ impl Refused {
     }
 }
 
-/// Returns the first line of an error without the names in it.
+/// The first line of an error without the names in it.
 fn first_line(error: &RunError) -> String {
     let text = match error {
         RunError::Crashed(reason) => return reason.split(':').take(2).collect::<Vec<_>>().join(":"),
@@ -327,7 +326,7 @@ impl<R: Runner> Differs<R> {
         Self { other, verification, pool: Pool::new(start), stop }
     }
 
-    /// Returns whether a candidate differs from its part of the other model. The inner error is that of a candidate that
+    /// Whether a candidate differs from its part of the other model. The inner error is that of a candidate that
     /// cannot be compared.
     fn compare(&self, candidate: &Model, other: Option<&Model>) -> Result<Result<bool, VerifyError>, Stop> {
         if is_asked(&self.stop) {

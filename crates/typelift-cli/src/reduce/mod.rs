@@ -174,7 +174,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
 }
 
 impl Args {
-    /// Returns the graphs that are written: the smallest model, and with `--differs` the part of the other one.
+    /// The graphs that are written: the smallest model, and with `--differs` the part of the other one.
     fn outputs(&self) -> Vec<PathBuf> {
         let other = self.differs.iter().flatten().next().map(|_| self.output.with_extension("other.xml"));
         [self.output.clone()].into_iter().chain(other).collect()

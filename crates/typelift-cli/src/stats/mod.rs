@@ -346,7 +346,7 @@ fn decompressed(stats: &Stats) -> String {
     "\n".to_owned() + &columns.print()
 }
 
-/// Returns the ways in which constants are quantized, and the number of quantized activations.
+/// The ways in which constants are quantized, and the number of quantized activations.
 fn schemes(stats: &Stats) -> String {
     let mut text = String::new();
     if !stats.schemes.is_empty() || !stats.simulated.is_empty() {

@@ -180,7 +180,6 @@ impl<'a> Matching<'a> {
         names.next().copied().filter(|_| names.next().is_none())
     }
 
-    /// Returns those model layers of an executed layer whose results are used outside of it.
     fn ends_of(&self, inner: &HashSet<usize>) -> HashSet<usize> {
         let leaves = |&start: &usize| {
             let (mut pending, mut seen) = (self.users(start).collect::<Vec<_>>(), HashSet::default());

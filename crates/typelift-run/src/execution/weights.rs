@@ -102,7 +102,7 @@ impl Matching<'_> {
         weights.collect()
     }
 
-    /// Returns, for each layer of the model, true if it depends only on constants.
+    /// For each layer of the model, true if it depends only on constants.
     fn fixed(&self) -> Vec<bool> {
         let mut fixed = vec![false; self.layers.len()];
         for id in self.graph.topological_order().unwrap_or_default() {

@@ -95,7 +95,7 @@ fn narrowed<J: Judge>(search: &mut Search<'_, J>) -> Result<(), Halt<J>> {
     Ok(())
 }
 
-/// Returns the model without a Parameter or Result of a body. Zeros replace a Parameter. `None` if the layer needs it.
+/// The model without a Parameter or Result of a body. Zeros replace a Parameter. `None` if the layer needs it.
 fn without_end(model: &Model, end: &BodyEnd) -> Option<Model> {
     let &BodyEnd { ref place, layer, at, id, is_input } = end;
     let owner = model.graph_at(place)?.layer(layer)?;
@@ -125,7 +125,7 @@ fn without_end(model: &Model, end: &BodyEnd) -> Option<Model> {
     Some(model)
 }
 
-/// Returns the Results of all bodies that feed the same output of the layer; `None` if the layer needs that output.
+/// The Results of all bodies that feed the same output of the layer; `None` if the layer needs that output.
 fn results_of_output(owner: &Layer, at: usize, id: LayerId) -> Option<Vec<(usize, LayerId)>> {
     let entry = owner.bodies().get(at)?.port_map().iter().find(|entry| entry.internal_layer_id == id)?;
     let is_same =
@@ -173,7 +173,7 @@ fn bypassed<J: Judge>(search: &mut Search<'_, J>, place: &Place) -> Result<bool,
     Ok(search.accept_first("fewer layers in a body", candidates)?.is_some())
 }
 
-/// Returns the model with these layers of a body replaced by zeros; `None` if a shape is dynamic.
+/// The model with these layers of a body replaced by zeros; `None` if a shape is dynamic.
 fn without(model: &Model, place: &Place, layers: &HashSet<LayerId>) -> Option<Model> {
     let mut model = model.clone();
     model

@@ -45,7 +45,7 @@ impl Inner {
 }
 
 impl Search<'_> {
-    /// Returns the start in a body of the layer at which a difference starts; `None` if the body cannot be run alone, or if
+    /// The start in a body of the layer at which a difference starts; `None` if the body cannot be run alone, or if
     /// its tensors agree.
     pub(super) fn inside(
         &self,
@@ -138,7 +138,7 @@ impl Search<'_> {
     }
 }
 
-/// Returns the Parameter of A's body that gets the same input of the owner, or the same position, as one of B's body.
+/// The Parameter of A's body that gets the same input of the owner, or the same position, as one of B's body.
 fn paired_parameter([a, b]: [&Body; 2], id: LayerId) -> Option<LayerId> {
     let inputs = |body: &Body| {
         let entries = body.port_map().iter().filter(|entry| entry.direction == Direction::Input);
@@ -148,7 +148,7 @@ fn paired_parameter([a, b]: [&Body; 2], id: LayerId) -> Option<LayerId> {
     inputs(a).into_iter().find(|(other, _)| *other == port).map(|(_, parameter)| parameter)
 }
 
-/// Returns the value that a Parameter of a body has in a step, from the inputs of the owner.
+/// The value that a Parameter of a body has in a step, from the inputs of the owner.
 fn entered(body: &Body, id: LayerId, fed: &[Tensor], step: usize) -> Option<Tensor> {
     let is_of = |entry: &&PortMapEntry| entry.direction == Direction::Input && entry.internal_layer_id == id;
     let entry = body.port_map().iter().find(is_of)?;
@@ -169,7 +169,7 @@ fn entered(body: &Body, id: LayerId, fed: &[Tensor], step: usize) -> Option<Tens
     slice(tensor, axis as usize, usize::try_from(begin).ok()?, usize::try_from(size).ok()?)
 }
 
-/// Returns a part of a tensor along an axis; `None` if the tensor is shorter.
+/// A part of a tensor along an axis; `None` if the tensor is shorter.
 fn slice(tensor: &Tensor, axis: usize, begin: usize, size: usize) -> Option<Tensor> {
     let length = tensor.dims[axis];
     let width = tensor.dims[axis + 1..].iter().product::<usize>() * tensor.element_type.bits() as usize / 8;
@@ -184,7 +184,7 @@ fn slice(tensor: &Tensor, axis: usize, begin: usize, size: usize) -> Option<Tens
 }
 
 impl Start {
-    /// Returns the start in a body, seen from the model that the body is in.
+    /// The start in a body, seen from the model that the body is in.
     fn moved_into(self, originals: &[HashMap<LayerId, LayerId>; 2], owners: [LayerId; 2], at: usize) -> Self {
         let is_outermost = self.places[0].is_model();
         let original = |side: usize, id: LayerId| originals[side].get(&id).copied().unwrap_or(id);

@@ -115,7 +115,7 @@ impl Difference {
         found
     }
 
-    /// Returns the size of the difference for sorting: infinite if values are not finite, or shapes differ.
+    /// The size of the difference for sorting: infinite if values are not finite, or shapes differ.
     pub(super) fn size(&self) -> f64 {
         if self.not_finite > 0 || self.shapes.is_some() { f64::INFINITY } else { self.max_relative }
     }
@@ -133,7 +133,7 @@ fn relative(distance: f64, scale: f64) -> f64 {
     if distance == 0.0 { 0.0 } else { distance / scale }
 }
 
-/// Returns the number of integers that differ; `None` if the values are not integers.
+/// The number of integers that differ; `None` if the values are not integers.
 fn exact_changes(a: &Tensor, b: &Tensor) -> Option<u64> {
     match (a.array()?.data, b.array()?.data) {
         (Data::Ints(a), Data::Ints(b)) => Some(a.iter().zip(b.iter()).filter(|(a, b)| a != b).count() as u64),

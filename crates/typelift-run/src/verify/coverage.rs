@@ -31,7 +31,7 @@ pub struct NotTested {
 /// Layers with the axis along which each mixes values, and has only one.
 pub(super) type Short = BTreeMap<(Place, LayerId), String>;
 
-/// Returns the layers of a model with fixed shapes that mix values along an axis with fewer elements than `least`, which
+/// The layers of a model with fixed shapes that mix values along an axis with fewer elements than `least`, which
 /// `open` allows to be longer. Both models have the same layers.
 pub(super) fn short(fixed: &Model, open: &Model, least: i64) -> Short {
     let mut found = Short::new();
@@ -56,7 +56,6 @@ pub(super) fn short(fixed: &Model, open: &Model, least: i64) -> Short {
     found
 }
 
-/// Returns the tensors of a model's own graph with the axes along which layers mix values.
 pub(super) fn mixing(model: &Model) -> Vec<(Output, i64)> {
     let graph = model.graph();
     let of = |layer: &Layer| {
@@ -76,7 +75,7 @@ fn length(graph: &Graph, layer: LayerId, input: usize, axis: i64) -> Option<Dim>
     dims.get(usize::try_from(axis).ok()?).copied()
 }
 
-/// Returns the axes along which a layer combines values, each with the input that has it.
+/// The axes along which a layer combines values, each with the input that has it.
 fn mixed(graph: &Graph, layer: &Layer, weights: &Weights) -> Vec<(usize, i64)> {
     let Some(operation) = layer.operation() else { return Vec::new() };
     let attribute = |name: &str| {
@@ -123,7 +122,6 @@ fn mixed(graph: &Graph, layer: &Layer, weights: &Weights) -> Vec<(usize, i64)> {
     }
 }
 
-/// Returns the axes over which an Einsum sums: those whose label the result does not have.
 fn contracted(equation: &str) -> Vec<(usize, i64)> {
     let Some((inputs, result)) = equation.split_once("->") else { return Vec::new() };
     let of = |(input, labels): (usize, &str)| {
@@ -151,7 +149,7 @@ pub(super) struct Spread {
 }
 
 impl Spread {
-    /// Returns the spread of a tensor; `None` if it has no numbers.
+    /// The spread of a tensor; `None` if it has no numbers.
     pub(super) fn of(tensor: &Tensor) -> Option<Self> {
         let of = |value: f64| Self { least: value, most: value, is_saturated: is_end(value) };
         tensor.floats()?.into_iter().map(of).reduce(Self::and)
@@ -178,7 +176,7 @@ fn is_end(value: f64) -> bool {
 /// Operations whose values end at -1, 0 or 1.
 const SATURATING: [&str; 6] = ["Softmax", "Sigmoid", "Tanh", "Erf", "HardSigmoid", "SoftSign"];
 
-/// Returns the layers of a model that were not tested, and the number of all layers that can be. `short` has those that were
+/// The layers of a model that were not tested, and the number of all layers that can be. `short` has those that were
 /// short in all samples, and `spreads` the values of tensors of the model's own graph.
 pub(super) fn not_tested(model: &Model, spreads: &HashMap<Output, Spread>, short: &Short) -> (Vec<NotTested>, usize) {
     let graph = model.graph();
@@ -263,7 +261,7 @@ impl Hidden {
         hidden
     }
 
-    /// Returns why the layers of a body were not tested: its owner was not, or the branch did not run.
+    /// Why the layers of a body were not tested: its owner was not, or the branch did not run.
     fn around(&self, model: &Model, place: &Place, spreads: &HashMap<Output, Spread>) -> Option<String> {
         let &(owner, body) = place.steps().first()?;
         if let Some(reason) = self.reasons.get(&owner) {

@@ -35,7 +35,7 @@ pub(super) struct Arrays<'p> {
     list: Vec<Array>,
 }
 
-/// Returns the name of an array for a step of a sample, counted from 0.
+/// The name of an array for a step of a sample, counted from 0.
 pub(super) fn key(sample: usize, step: usize, name: &str) -> String {
     format!("sample{}.step{}/{name}", sample + 1, step + 1)
 }

@@ -132,7 +132,7 @@ impl Search<'_> {
         Ok((steps.map(step).collect(), agree))
     }
 
-    /// Returns the tensors that both models have and that are worth comparing, in the order of A.
+    /// The tensors that both models have and that are worth comparing, in the order of A.
     fn targets(&self) -> Vec<Target> {
         let [a, b] = self.models.map(Model::graph);
         let pairs: HashMap<LayerId, LayerId> =
@@ -206,7 +206,7 @@ impl Search<'_> {
         first.or(best).map(|(_, start)| start)
     }
 
-    /// Returns the output that another tensor feeds in B; `None` if each output differs because its tensor does.
+    /// The output that another tensor feeds in B; `None` if each output differs because its tensor does.
     pub(super) fn moved_output(&self, located: &Located, failing: &[usize]) -> Option<Start> {
         let [a, b] = self.models.map(Model::graph);
         failing.iter().find_map(|&at| {
@@ -314,7 +314,7 @@ pub(super) fn is_at(change: &Change, [in_a, in_b]: &[HashSet<LayerId>; 2]) -> bo
     }
 }
 
-/// Returns a model with these tensors as additional outputs, and the position of each among the outputs.
+/// A model with these tensors as additional outputs, and the position of each among the outputs.
 pub(super) fn exposed(
     model: &Model,
     tensors: impl Iterator<Item = Output>,

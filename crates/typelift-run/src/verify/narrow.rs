@@ -24,18 +24,17 @@ pub(super) struct Ranged {
 }
 
 impl Ranged {
-    /// Returns the model without such checks.
+    /// The model without such checks.
     pub(super) fn plain(model: &Model) -> Self {
         Self { model: model.clone(), tensors: HashMap::default() }
     }
 
-    /// Returns the tensor after the check, or the tensor itself if there is none.
+    /// The tensor after the check, or the tensor itself if there is none.
     pub(super) fn of(&self, tensor: Output) -> Output {
         self.tensors.get(&tensor).copied().unwrap_or(tensor)
     }
 }
 
-/// Returns the number of f16 tensors that depend on the inputs of the model.
 pub(super) fn computed(model: &Model) -> usize {
     model.walk().map(|(_, graph)| narrow(graph).len()).sum()
 }
@@ -65,7 +64,7 @@ pub(super) fn with_range(model: &Model) -> Result<Ranged, EditError> {
     })
 }
 
-/// Returns a model that computes floating-point tensors in f32 and rounds each to the 11 bits and the range of f16, its inputs and
+/// A model that computes floating-point tensors in f32 and rounds each to the 11 bits and the range of f16, its inputs and
 /// constants too. Values below 6.1e-5, which have fewer bits in f16, keep 11.
 ///
 /// # Errors

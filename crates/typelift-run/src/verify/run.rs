@@ -525,7 +525,7 @@ impl Work<'_> {
         })
     }
 
-    /// Returns the inputs of all samples, with the names by which they are read again.
+    /// The inputs of all samples, with the names by which they are read again.
     fn fed(&self, samples: &[Done]) -> Vec<(String, Tensor)> {
         let is_plain = samples.len() == 1 && samples[0].sample.a.len() == 1;
         let mut fed = Vec::new();

@@ -44,12 +44,12 @@ impl Tensor {
         Some(self.array()?.to_floats().into_vec())
     }
 
-    /// Returns its values; `None` for strings and if bytes are missing.
+    /// Its values; `None` for strings and if bytes are missing.
     pub(super) fn array(&self) -> Option<Array> {
         Array::decode_all(self.element_type, self.dims.iter().copied().collect(), &self.bytes)
     }
 
-    /// Returns the same values in another type; `None` if one of the types is not numeric.
+    /// The same values in another type; `None` if one of the types is not numeric.
     pub(super) fn as_type(&self, ty: ElementType) -> Option<Self> {
         if ty == self.element_type || ty == ElementType::Dynamic {
             return Some(self.clone());

@@ -42,7 +42,7 @@ const WEIGHTS: [(ElementType, f64, f64, f64); 8] = [
 const ROUNDED: f64 = 1.0 / 128.0;
 pub(super) const OFTEN_ROUNDED: f64 = 1e-1;
 
-/// Returns the narrowest type that only one of the two models uses, or in which a device computes, at least f32, with
+/// The narrowest type that only one of the two models uses, or in which a device computes, at least f32, with
 /// its tolerance. Types that both use cause no difference, except for bf16: a fused layer rounds fewer values to it. The
 /// tolerance of quantized weights holds if B is A with quantized weights, and otherwise the same.
 pub(super) fn narrowest(a: &Model, b: &Model, precisions: [Option<&str>; 2]) -> (ElementType, Tolerance) {

@@ -360,12 +360,12 @@ const ATTRIBUTES: &[(&str, &[&str])] = &[
     ("size", &["kernel"]),
 ];
 
-/// Returns the characters of a name in lower case, without punctuation.
+/// The characters of a name in lower case, without punctuation.
 fn plain(text: &str) -> impl Iterator<Item = char> {
     text.chars().filter(|letter| !['_', '-', ' '].contains(letter)).map(|letter| letter.to_ascii_lowercase())
 }
 
-/// Returns the attribute that an unknown attribute name most likely means. The name is misspelled, or comes from
+/// The attribute that an unknown attribute name most likely means. The name is misspelled, or comes from
 /// another framework.
 pub(crate) fn attribute<'n>(text: &str, known: impl Iterator<Item = &'n str> + Clone) -> Option<&'n str> {
     let word: String = plain(text).collect();
@@ -396,7 +396,6 @@ pub fn named_element_type(text: &str) -> Option<ElementType> {
     known.or_else(|| ElementType::from_framework_name(word)).or_else(by_width).or_else(spelled)
 }
 
-/// Returns the element type that a misspelling or another framework's name most likely means.
 pub(crate) fn element_type(text: &str) -> Option<ElementType> {
     let lower = text.trim().to_ascii_lowercase();
     let word = bare(&lower);
@@ -442,7 +441,7 @@ fn kind_and_width(word: &str) -> Option<(&'static str, &str)> {
     Some((letter, bits))
 }
 
-/// Returns the operation that an unknown operation name means. The name comes from another framework, or is a
+/// The operation that an unknown operation name means. The name comes from another framework, or is a
 /// misspelling of one of `names`. The operation is empty if OpenVINO has none. The second text describes the
 /// difference.
 pub(crate) fn operation(text: &str, names: &[&'static str]) -> Option<(&'static str, &'static str)> {
@@ -459,7 +458,7 @@ pub(crate) fn operation(text: &str, names: &[&'static str]) -> Option<(&'static 
     found.or_else(|| nearest(&word, names.iter().copied()).map(|name| (name, "")))
 }
 
-/// Returns the word of a list that a text most likely means. The text may be misspelled, abbreviated or extended.
+/// The word of a list that a text most likely means. The text may be misspelled, abbreviated or extended.
 pub(crate) fn word<'n>(text: &str, words: &[&'n str]) -> Option<&'n str> {
     let lower = text.to_ascii_lowercase();
     let contained = |word: &&&str| lower.contains(**word);

@@ -35,7 +35,6 @@ const STRICT: &[&str] = &[
     "AvgPool",
 ];
 
-/// Returns warnings about indices that leave their tables at lengths that the inputs declare.
 pub(crate) fn left_tables(model: &Model) -> Vec<Diagnostic> {
     let errors = Errors::default();
     let mut check = Check::new(model, &errors);

@@ -147,7 +147,6 @@ pub fn unknown_operations(model: &Model) -> Vec<Diagnostic> {
     check.diagnostics
 }
 
-/// Returns the note about types that OpenVINO changes at inputs and outputs of a version 10 model.
 pub(crate) fn legacy_types(model: &Model) -> Option<Diagnostic> {
     let errors = Errors::default();
     let mut check = Check::new(model, &errors);
@@ -461,7 +460,6 @@ impl<'a> Check<'a> {
         self.diagnostics.push(note);
     }
 
-    /// Adds the note on inputs and outputs of a version 10 file whose type `Core.read_model` changes by a Convert.
     fn find_legacy_types(&mut self, model: &'a Model) {
         if model.version == IrVersion::V11 {
             return;
@@ -498,7 +496,6 @@ impl<'a> Check<'a> {
     }
 }
 
-/// True if a text begins with an XML entity or a valid character reference.
 fn is_entity(text: &str) -> bool {
     let Some((name, _)) = text[1..].split_once(';') else { return false };
     let number = |digits: &str, radix| u32::from_str_radix(digits, radix).is_ok();
@@ -509,7 +506,6 @@ fn is_entity(text: &str) -> bool {
     }
 }
 
-/// True if a comment or a CDATA section is still open at the end of a text.
 fn is_in_comment(before: &str) -> bool {
     let is_open = |start: &str, end: &str| before.rfind(start).is_some_and(|at| !before[at..].contains(end));
     is_open("<!--", "-->") || is_open("<![CDATA[", "]]>")
@@ -544,7 +540,7 @@ fn mark_upstream(graph: &Graph, from: impl IntoIterator<Item = LayerId>, marked:
     marked.len() - before
 }
 
-/// Returns the keys that have several values, each with these values, in the order of first occurrence.
+/// The keys that have several values, each with these values, in the order of first occurrence.
 fn repeated<K: Eq + Hash + Copy, V>(pairs: impl Iterator<Item = (K, V)>) -> impl Iterator<Item = Vec<V>> {
     let pairs: Vec<_> = pairs.collect();
     let mut seen = HashSet::default();

@@ -9,7 +9,7 @@ use crate::ops::{self, LayerKind};
 use crate::precision::{KeepPattern, Kept, Retyping, Risk, RiskRule, TypeMap, mark, risks};
 use crate::text::xml;
 
-/// Returns the findings for an [inferred](crate::infer()) model that would compute in f16 or bf16 instead of f32 and
+/// The findings for an [inferred](crate::infer()) model that would compute in f16 or bf16 instead of f32 and
 /// f64, or in i32 instead of i64. Each [risk](risks) is a warning, in the order of the file. Layers with precision marks
 /// keep f32 on devices, and are no risk; nor are layers in i64 between Converts from and to i32. If the model has no
 /// errors, each finding has the conversion that avoids all of them, if it was tried and does.
@@ -65,7 +65,6 @@ impl Trial {
     }
 }
 
-/// True if Converts between i32 and i64 lead to kept layers or from them.
 fn is_mixed(model: &Model, kept: &Kept) -> bool {
     let is_i32 = |port: Option<&OutputPort>| port.is_some_and(|port| port.element_type() == ElementType::I32);
     kept.iter().filter_map(|(place, layer)| Some((model.graph_at(place)?, layer))).any(|(graph, layer)| {
@@ -90,13 +89,13 @@ fn layer_of<'m>(model: &'m Model, layer: &LayerRef) -> Option<&'m Layer> {
     model.graph_at(&layer.place)?.layer(layer.id)
 }
 
-/// Returns notes on integers beyond i32, because OpenVINO's CPU plugin computes i64 as i32.
+/// Notes on integers beyond i32, because OpenVINO's CPU plugin computes i64 as i32.
 pub(super) fn beyond_i32(model: &Model) -> impl Iterator<Item = Diagnostic> {
     let risks = unmarked(model, ElementType::I32).into_iter();
     risks.map(|risk| Diagnostic { severity: Severity::Note, ..finding(model, &risk, ElementType::I32, false) })
 }
 
-/// Returns the finding of a risk, with the conversion that avoids it if that was tried.
+/// The finding of a risk, with the conversion that avoids it if that was tried.
 fn finding(model: &Model, risk: &Risk, to: ElementType, is_avoidable: bool) -> Diagnostic {
     let Risk { rule, layer, detail, keep, span, .. } = risk;
     let name = &layer.name;

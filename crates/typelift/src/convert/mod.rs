@@ -458,7 +458,6 @@ impl Conversion {
         Ok(plan)
     }
 
-    /// Adds an error for each constant of the plan whose error exceeds the limit.
     fn refuse_beyond(&self, plan: &Plan, model: &Model, found: &mut Vec<Diagnostic>) -> Result<(), ConvertError> {
         let beyond = self.max_error.map(|limit| plan.beyond(model, limit)).unwrap_or_default();
         if beyond.is_empty() { Ok(()) } else { Err(refusal(found, beyond)) }
@@ -513,7 +512,6 @@ fn refuse_errors(found: &mut Vec<Diagnostic>) -> Result<(), ConvertError> {
     }
 }
 
-/// True if a change concerns the type of an input or output of the model.
 fn is_retyped(change: &Change) -> bool {
     change.action == Action::Retyped && change.layer.place.is_model()
 }
@@ -524,7 +522,6 @@ fn note_retyped(mut retyped: Vec<Change>, changes: &mut Vec<Change>) {
     changes.append(&mut retyped);
 }
 
-/// Adds to each input with a narrower type the answer whether its indices fit.
 fn note_narrowings(model: &Model, changes: &mut [Change]) {
     for change in changes.iter_mut().filter(|change| is_retyped(change)) {
         if let Some(narrowing) = model.narrowing(change.layer.id, [change.from, change.to]) {
@@ -533,7 +530,7 @@ fn note_narrowings(model: &Model, changes: &mut [Change]) {
     }
 }
 
-/// Returns the number of ConvertPromoteTypes in a graph and its bodies, without unknown operations of this name.
+/// The number of ConvertPromoteTypes in a graph and its bodies, without unknown operations of this name.
 fn promotions(graph: &Graph) -> usize {
     let (mut count, mut graphs) = (0, vec![graph]);
     while let Some(graph) = graphs.pop() {

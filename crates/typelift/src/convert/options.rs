@@ -182,7 +182,7 @@ pub(super) fn storage<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Stora
     })
 }
 
-/// Returns the types of a flag that can name types. `true` gives none of them, and `None` stands for `false`.
+/// The types of a flag that can name types. `true` gives none of them, and `None` stands for `false`.
 fn chosen_types(value: Value) -> Result<Option<Vec<ElementType>>, String> {
     let one = |text: &str| text.parse().map(|Type(ty)| ty);
     match value {

@@ -36,7 +36,7 @@ impl Edit<'_> {
         })
     }
 
-    /// Returns the Result of a tensor, or creates one. The tensor gets this name; if it has no name at all, it gets
+    /// The Result of a tensor, or creates one. The tensor gets this name; if it has no name at all, it gets
     /// that of its layer.
     fn end_at(&mut self, tensor: Output, name: Option<&str>) -> Result<LayerId, EditError> {
         self.check_source(tensor)?;
@@ -59,7 +59,7 @@ impl Edit<'_> {
         Ok(result)
     }
 
-    /// Returns the first name of a tensor, or the name of its layer if it has none.
+    /// The first name of a tensor, or the name of its layer if it has none.
     fn name_of(&self, tensor: Output) -> String {
         let own = self.output(tensor).and_then(|port| port.names().into_iter().next());
         let maker = self.layer(tensor.layer);
@@ -181,7 +181,7 @@ impl Edit<'_> {
         Ok((id, name))
     }
 
-    /// Returns these layers and all their direct and indirect producers. For a variable that is read, this includes
+    /// These layers and all their direct and indirect producers. For a variable that is read, this includes
     /// the layers that write it.
     pub(super) fn leading_to(&self, mut pending: Vec<LayerId>) -> HashSet<LayerId> {
         let mut found = HashSet::default();

@@ -309,7 +309,7 @@ fn tensor_names(graph: &Graph, left_out: &HashSet<LayerId>) -> HashSet<String> {
     layers.flat_map(|layer| layer.outputs()).flat_map(|port| port.names()).collect()
 }
 
-/// Returns the names that users see in a graph: those of tensors, inputs, outputs and variables.
+/// The names that users see in a graph: those of tensors, inputs, outputs and variables.
 fn called(graph: &Graph, left_out: &HashSet<LayerId>) -> HashSet<String> {
     let mut found = tensor_names(graph, left_out);
     for layer in graph.unordered().filter(|layer| !left_out.contains(&layer.id())) {

@@ -308,7 +308,7 @@ fn layout_of(rt_info: &str) -> Option<String> {
     value_of(rt_info, "layout").filter(|layout| !layout.is_empty())
 }
 
-/// Returns the number of dimensions that a layout names, and true if `...` stands for further ones.
+/// The number of dimensions that a layout names, and true if `...` stands for further ones.
 pub(crate) fn layout_dims(layout: &str) -> (usize, bool) {
     let inside = layout.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     match inside {

@@ -96,7 +96,7 @@ impl Model {
         Ok(value)
     }
 
-    /// Returns the model's own graph for edits. The caller must end the batch.
+    /// The model's own graph for edits. The caller must end the batch.
     fn as_edit(&mut self) -> Edit<'_> {
         let Self { graph, weights, version, source, .. } = self;
         Edit { graph, weights, version: *version, source, joints: Joints::default() }

@@ -234,7 +234,7 @@ impl Edit<'_> {
         self.set_metadata(id, new)
     }
 
-    /// Returns the marks of a layer; none if there is no such layer.
+    /// The marks of a layer; none if there is no such layer.
     pub(crate) fn marks(&self, id: LayerId) -> Marks {
         self.layer(id).map(|layer| Marks::of(layer, self.version())).unwrap_or_default()
     }

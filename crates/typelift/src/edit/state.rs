@@ -30,7 +30,7 @@ impl Model {
     }
 }
 
-/// Returns the variables that layers of this kind, ReadValue or Assign, have in a graph. Layers on which no Result and
+/// The variables that layers of this kind, ReadValue or Assign, have in a graph. Layers on which no Result and
 /// no Assign depends do not count, because OpenVINO drops them.
 pub(crate) fn variables(graph: &Graph, kind: LayerKind) -> HashSet<String> {
     let is_start = |layer: &&Layer| matches!(ops::kind(layer), LayerKind::Result | LayerKind::Assign);
@@ -138,7 +138,7 @@ impl Edit<'_> {
             .with_attribute("variable_shape", tensor.shape.to_attribute())
     }
 
-    /// Returns the zeros that a variable starts with, if OpenVINO cannot know its shape.
+    /// The zeros that a variable starts with, if OpenVINO cannot know its shape.
     fn first_value(
         &mut self,
         tensor: &TensorType,
@@ -181,7 +181,6 @@ impl Edit<'_> {
         usize::try_from(if axis < 0 { axis + rank as i64 } else { axis }).ok()
     }
 
-    /// Returns the first input with an unknown first dimension that does not become a variable.
     fn open_input(&self, pairs: &[StatePair]) -> Option<Output> {
         let pasts: HashSet<_> = pairs.iter().map(|pair| pair.past).collect();
         let is_open = |layer: &&Layer| {
@@ -192,7 +191,7 @@ impl Edit<'_> {
         self.layers().find(is_open).map(|layer| layer.id().output(0))
     }
 
-    /// Returns the length of the variables' first axis, as a tensor with one number.
+    /// The length of the variables' first axis, as a tensor with one number.
     fn batch(&mut self, batch: &mut Batch) -> Result<Option<Output>, EditError> {
         if batch.length.is_some() {
             return Ok(batch.length);

@@ -218,7 +218,6 @@ impl Diagnostic {
         self.fixes.iter().any(|fix| fix.action.is_of_text())
     }
 
-    /// Returns the fixes that change the model instead of the text.
     pub(crate) fn actions(&self) -> impl Iterator<Item = &Fix> {
         self.fixes.iter().filter(|fix| !fix.action.is_of_text())
     }

@@ -19,7 +19,6 @@ const LFS_POINTER: &[u8] = b"version https://git-lfs";
 /// The first bytes of a NumPy file, before its version and the length of its header.
 const NUMPY: &[u8] = b"\x93NUMPY";
 
-/// True if a file begins like a web page or a server's error message.
 fn is_page(head: &[u8]) -> bool {
     let head = head.trim_ascii_start().to_ascii_lowercase();
     [&b"<!doctype html"[..], b"<html", b"<?xml", b"<error"].iter().any(|start| head.starts_with(start))
@@ -192,7 +191,7 @@ impl Walk<'_> {
         true
     }
 
-    /// Returns the length of the NumPy header at the start of the weights, if there is one.
+    /// The length of the NumPy header at the start of the weights, if there is one.
     fn numpy_header(&self, model: &Model) -> Option<u64> {
         let head = model.weights.read(0, NUMPY.len() + 4)?;
         let rest = head.strip_prefix(NUMPY)?;

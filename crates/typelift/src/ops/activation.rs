@@ -26,7 +26,7 @@ fn hard_sigmoid(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Returns an error if the inputs have different types, even if one of them is dynamic.
+/// An error if the inputs have different types, even if one of them is dynamic.
 fn require_same_types(cx: &Context) -> Result<(), Fault> {
     let first = cx.element_type(0);
     match (1..cx.inputs.len()).find(|&input| cx.element_type(input) != first) {

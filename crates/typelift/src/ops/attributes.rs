@@ -74,12 +74,10 @@ impl Attr {
         self
     }
 
-    /// True if OpenVINO's reader accepts a text as the value.
     pub(crate) fn takes(&self, text: &str) -> bool {
         self.read(text, &mut Lists::default()).is_ok()
     }
 
-    /// True if OpenVINO's reader uses all of a text as the value.
     pub(crate) fn is_clear(&self, text: &str) -> bool {
         self.read(text, &mut Lists::default()).is_ok_and(|(_, is_odd)| !is_odd)
     }

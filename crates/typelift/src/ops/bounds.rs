@@ -44,7 +44,6 @@ impl Bounds {
     }
 }
 
-/// True if OpenVINO evaluates a conversion: of these small floating-point types it evaluates few.
 pub(super) fn is_converted(from: ElementType, to: ElementType) -> bool {
     from == to || matches!((from, to), (Nf4, F16 | Bf16 | F32)) || !matches!(from, Nf4 | F4E2M1 | F8E8M0)
 }

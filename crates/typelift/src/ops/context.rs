@@ -41,7 +41,7 @@ pub(crate) trait Surroundings {
 
     fn bounds(&mut self, graph: &Graph, tensor: Output) -> Option<Rc<Bounds>>;
 
-    /// Returns the known bounds of an input's values, in the element type that the rule receives.
+    /// The known bounds of an input's values, in the element type that the rule receives.
     fn input_bounds(&mut self, graph: &Graph, input: Input) -> Option<Rc<Bounds>> {
         let tensor = graph.producer(input)?;
         self.bounds(graph, tensor)
@@ -65,7 +65,7 @@ pub(crate) trait Surroundings {
         Err(Fault::other(Code::InvalidBody, "bodies are not inferred here"))
     }
 
-    /// Returns the known bounds of a tensor inside a body, as far as the body was inferred.
+    /// The known bounds of a tensor inside a body, as far as the body was inferred.
     fn body_bounds(&mut self, _owner: &Layer, _at: usize, _body: &Graph, _tensor: Output) -> Option<Rc<Bounds>> {
         None
     }
@@ -73,7 +73,7 @@ pub(crate) trait Surroundings {
     /// Returns the last known number of iterations of a loop, which is kept between inferences of the loop.
     fn iterations(&mut self, owner: &Layer, body: usize) -> &mut Option<i64>;
 
-    /// Returns the common type that was chosen for two branches' Results, if Converts are being inserted.
+    /// The common type that was chosen for two branches' Results, if Converts are being inserted.
     fn common_result_type(
         &mut self,
         _owner: &Layer,
@@ -172,23 +172,23 @@ impl<'a> Context<'a> {
         self.around
     }
 
-    /// Returns the element type of an input; dynamic if the layer has no such input.
+    /// The element type of an input; dynamic if the layer has no such input.
     pub(crate) fn element_type(&self, input: usize) -> ElementType {
         self.inputs.get(input).map_or(ElementType::Dynamic, |port| port.element_type)
     }
 
-    /// Returns the shape of an input; `None` if the layer has no such input.
+    /// The shape of an input; `None` if the layer has no such input.
     pub(crate) fn try_shape(&self, input: usize) -> Option<&'a Shape> {
         self.inputs.get(input).map(|port| &port.shape)
     }
 
-    /// Returns the shape of an input. The operation table guarantees that the input exists.
+    /// The shape of an input. The operation table guarantees that the input exists.
     pub(crate) fn shape(&self, input: usize) -> &'a Shape {
         static UNKNOWN: LazyLock<Shape> = LazyLock::new(Shape::dynamic);
         self.try_shape(input).unwrap_or(&UNKNOWN)
     }
 
-    /// Returns the common element type of these inputs. `dynamic` is compatible with every type.
+    /// The common element type of these inputs. `dynamic` is compatible with every type.
     pub(crate) fn merge_types(&self, inputs: &[usize]) -> Result<ElementType, Fault> {
         let mut merged = ElementType::Dynamic;
         for &input in inputs {
@@ -235,7 +235,7 @@ impl<'a> Context<'a> {
             .help(message!("{}insert a Convert before {}"; logical, them)))
     }
 
-    /// Returns the bounds of an input's values, if they are known. They are computed when first needed.
+    /// The bounds of an input's values, if they are known. They are computed when first needed.
     pub(crate) fn bounds(&mut self, input: usize) -> Option<Rc<Bounds>> {
         let bounds = self.around.input_bounds(self.graph, self.layer.id.input(input))?;
         // A rule can be applied with another input type than the tensor has, and the values are converted.
@@ -250,12 +250,12 @@ impl<'a> Context<'a> {
         self.bounds(input).filter(|bounds| bounds.is_exact())
     }
 
-    /// Returns the values of an integer input, if all are known exactly; values that are too large saturate.
+    /// The values of an integer input, if all are known exactly; values that are too large saturate.
     pub(crate) fn integers(&mut self, input: usize) -> Option<Few<i64>> {
         Some(self.exact(input)?.lower.to_integers())
     }
 
-    /// Returns the numbers that OpenVINO reads from an input, if all values are known exactly.
+    /// The numbers that OpenVINO reads from an input, if all values are known exactly.
     ///
     /// # Errors
     /// Values of an element type that OpenVINO cannot read here.
@@ -277,7 +277,7 @@ impl<'a> Context<'a> {
         Ok(exact.map(|bounds| bounds.lower.to_floats()))
     }
 
-    /// Returns the lower and upper bound of each value of an input, if they are known. The smallest or largest number
+    /// The lower and upper bound of each value of an input, if they are known. The smallest or largest number
     /// of the type means unlimited, and becomes that of `i64`.
     ///
     /// # Errors
@@ -315,8 +315,6 @@ impl<'a> Context<'a> {
         self.graph.layer(self.feed(input)?.layer).filter(|layer| is_constant(layer))
     }
 
-    /// Returns the values of a Constant of 4-bit elements as OpenVINO reads them: by mistake it reads one per byte
-    /// instead of two.
     fn packed_constant(&self, input: usize) -> Option<Few<i64>> {
         if ![ElementType::I4, ElementType::U4, ElementType::Nf4].contains(&self.element_type(input)) {
             return None;
@@ -331,7 +329,7 @@ impl<'a> Context<'a> {
         Some(bytes.into_iter().map(|byte| i64::from(byte as i8)).collect())
     }
 
-    /// Returns bounds as [`bounds`](Self::bounds) does, for a list of axes or dimensions. A list longer than any rank
+    /// Bounds as [`bounds`](Self::bounds) does, for a list of axes or dimensions. A list longer than any rank
     /// is treated as unknown, which limits the work if many layers read the same list.
     fn bounds_of_list(&mut self, input: usize) -> Option<Rc<Bounds>> {
         let count = self.shape(input).element_count();
@@ -359,7 +357,7 @@ impl<'a> Context<'a> {
         Ok(())
     }
 
-    /// Returns the values of an input as the dimensions of a shape, as far as their bounds are known. In a Constant, -1
+    /// The values of an input as the dimensions of a shape, as far as their bounds are known. In a Constant, -1
     /// is any length and any other negative number is 0.
     pub(crate) fn shape_value(&mut self, input: usize) -> Result<Option<Shape>, Fault> {
         if self.is_constant(input) {
@@ -368,7 +366,7 @@ impl<'a> Context<'a> {
         self.computed_shape(input)
     }
 
-    /// Returns dimensions as [`shape_value`](Self::shape_value) does, without the exception for a Constant: no
+    /// Dimensions as [`shape_value`](Self::shape_value) does, without the exception for a Constant: no
     /// dimension is negative.
     pub(crate) fn computed_shape(&mut self, input: usize) -> Result<Option<Shape>, Fault> {
         let Some(bounds) = self.bounds_of_list(input) else { return Ok(None) };
@@ -392,7 +390,7 @@ impl<'a> Context<'a> {
         self.outputs.push(TensorType { element_type, shape });
     }
 
-    /// Returns the partial shape in an attribute, with a lint for each problem of its text.
+    /// The partial shape in an attribute, with a lint for each problem of its text.
     pub(crate) fn partial_shape(&mut self, name: &'static str) -> Result<Shape, Fault> {
         let text = self.text(name)?;
         let (shape, oddities) = Shape::parse_lenient(text).map_err(|error| Fault::shape_text(name, text, error))?;
@@ -411,7 +409,7 @@ impl<'a> Context<'a> {
         Ok(shape)
     }
 
-    /// Returns the common type that was chosen for two branches' Results, if Converts are being inserted.
+    /// The common type that was chosen for two branches' Results, if Converts are being inserted.
     pub(crate) fn align_results(&mut self, results: [(usize, LayerId); 2]) -> Option<ElementType> {
         self.around.common_result_type(self.attributes.layer, self.bodies, results)
     }
@@ -425,7 +423,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Returns the known bounds of an output inside a body, as far as the body was inferred.
+    /// The known bounds of an output inside a body, as far as the body was inferred.
     pub(crate) fn body_bounds(&mut self, body: usize, tensor: Output) -> Option<Rc<Bounds>> {
         let graph = &self.bodies.get(body)?.graph;
         self.around.body_bounds(self.attributes.layer, body, graph, tensor)
@@ -439,7 +437,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// Returns values of 4-bit elements as OpenVINO reads them: by mistake one per byte, with two elements in each.
+/// Values of 4-bit elements as OpenVINO reads them: by mistake one per byte, with two elements in each.
 fn as_read(element_type: ElementType, values: Few<i64>) -> Few<i64> {
     if element_type.bits() != 4 {
         return values;
@@ -450,7 +448,7 @@ fn as_read(element_type: ElementType, values: Few<i64>) -> Few<i64> {
     values.chunks(2).map(byte).chain(std::iter::repeat(0)).take(count).collect()
 }
 
-/// Returns the range that a text such as `1-8`, `1:8` or `8..1` most likely means.
+/// The range that a text such as `1-8`, `1:8` or `8..1` most likely means.
 fn range_meant(dim: &str) -> Option<String> {
     let (one, other) = ["..", "-", ":"].iter().find_map(|between| dim.trim().split_once(between))?;
     let (one, other): (u32, u32) = (one.parse().ok()?, other.parse().ok()?);

@@ -59,7 +59,6 @@ impl Fault {
         }
     }
 
-    /// Creates an error: inputs must agree in type but differ.
     #[cold]
     pub(crate) fn types(inputs: &[usize], message: impl Into<Message>) -> Self {
         Self::new(Code::TypeMismatch, message.into()).about(inputs)

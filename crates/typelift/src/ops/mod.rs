@@ -367,7 +367,6 @@ impl Operation {
         self
     }
 
-    /// Sets attributes that the specification requires and OpenVINO's reader does not.
     const fn requires(mut self, attributes: &'static [&'static str]) -> Self {
         self.required = attributes;
         self
@@ -430,7 +429,7 @@ impl Operation {
         self.ties
     }
 
-    /// Returns the inputs in groups: those that must agree, then every other input by itself.
+    /// The inputs in groups: those that must agree, then every other input by itself.
     pub(crate) fn input_groups(&self, types: &[ElementType]) -> Vec<Vec<usize>> {
         let mut groups = self.ties.groups(types);
         let mut alone = vec![true; types.len()];
@@ -444,12 +443,11 @@ impl Operation {
         self.kind
     }
 
-    /// True if equal inputs always give equal results.
     pub(crate) fn is_repeatable(&self) -> bool {
         !self.random
     }
 
-    /// Returns the attributes that the specification requires, but that OpenVINO's reader replaces by defaults.
+    /// The attributes that the specification requires, but that OpenVINO's reader replaces by defaults.
     pub(crate) fn required_attributes(&self) -> &'static [&'static str] {
         self.required
     }
@@ -677,7 +675,7 @@ pub(crate) fn first_version(ty: &str) -> Option<String> {
     Some(format!("opset{opset}"))
 }
 
-/// Returns the operation of a layer as statements name it: with its operation set, if the operation has several revisions.
+/// The operation of a layer as statements name it: with its operation set, if the operation has several revisions.
 pub(crate) fn in_statements(layer: &Layer) -> String {
     match layer.version().strip_prefix("opset") {
         Some(opset) if revisions(layer.ty()).len() > 1 => format!("{}-{opset}", layer.ty()),
@@ -704,7 +702,7 @@ const BEFORE_OPSETS: &[&str] = &[
 /// Maximum number of operations that have the same attributes and are distinguished by trials.
 const MOST_ALIKE: usize = 6;
 
-/// Returns the operations that have all of these attributes, in the spelling of files; none if there are many.
+/// The operations that have all of these attributes, in the spelling of files; none if there are many.
 pub(crate) fn with_attributes<'n>(names: impl Iterator<Item = &'n str>) -> Vec<&'static str> {
     let names: Vec<_> = names.collect();
     let has_all = |operation: &&Operation| names.iter().all(|name| operation.attribute(name).is_some());

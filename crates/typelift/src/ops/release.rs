@@ -117,7 +117,7 @@ impl Release {
         revision.opsets().filter_map(|opset| Self::of_operation(revision, opset)).min()
     }
 
-    /// Returns the first release without an operation that an operation set had; `None` if none was removed.
+    /// The first release without an operation that an operation set had; `None` if none was removed.
     pub(crate) fn of_removal(ty: &str, version: &str) -> Option<Self> {
         let opset = version.strip_prefix("opset")?.parse().ok()?;
         REMOVED.iter().find(|(name, sets, _)| *name == ty && sets.contains(&opset)).map(|row| row.2)
@@ -417,7 +417,7 @@ fn of_shape(graph: &Graph, layer: &Layer) -> Option<Requirement<'static>> {
     is_open(&shape).then_some(Requirement { release: Release::WITH_OPEN_SHAPES, feature: Feature::OpenShape })
 }
 
-/// Returns the first release that accepts an attribute of a layer: its value, or the element type in it.
+/// The first release that accepts an attribute of a layer: its value, or the element type in it.
 fn of_attribute(operation: &Operation, attribute: &Attribute) -> Option<Release> {
     let (name, value) = (attribute.name(), attribute.value());
     let is_type = operation.type_attributes().any(|row| row.name == name);

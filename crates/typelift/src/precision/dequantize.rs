@@ -118,7 +118,7 @@ fn content(
         .with_attribute("size", size))
 }
 
-/// Returns the name that the constant had before quantization: that of the marked Convert at the end, or else that of
+/// The name that the constant had before quantization: that of the marked Convert at the end, or else that of
 /// the codes.
 fn name(graph: &Graph, quantized: &QuantizedConstant) -> String {
     let last = graph.layer(quantized.value.layer).filter(|layer| schemes::is_convert(layer));

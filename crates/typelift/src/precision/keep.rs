@@ -167,7 +167,7 @@ impl Kept {
         Ok(())
     }
 
-    /// Returns the layers that match, without their constants.
+    /// The layers that match, without their constants.
     fn named(model: &Model, patterns: &[KeepPattern]) -> Result<Self, KeepError> {
         let mut kept = Self::default();
         for pattern in patterns {
@@ -253,7 +253,6 @@ impl Kept {
         self.covers(place, owner) && (self.names(place, owner) || !self.only.as_ref().is_some_and(is_inside))
     }
 
-    /// True if the change is restricted to other layers than those around a graph.
     pub(super) fn restricts_ends(&self, place: &Place) -> bool {
         self.only.as_ref().is_some_and(|only| !has_around(only, place))
     }
@@ -323,7 +322,7 @@ fn of_operation(model: &Model, operation: &str) -> Result<Vec<(Place, LayerId)>,
     Ok(found)
 }
 
-/// Returns the names of a layer's operation: without revision, with it, and as in the file.
+/// The names of a layer's operation: without revision, with it, and as in the file.
 fn names_of_operation(layer: &Layer) -> Vec<String> {
     let known = layer.operation().map(|row| [row.name().to_owned(), format!("{}-{}", row.name(), row.revision())]);
     known.into_iter().flatten().chain([layer.ty().to_owned()]).collect()

@@ -445,7 +445,7 @@ impl<'a> Search<'a> {
         bounds.lower.find_integer(is)
     }
 
-    /// Returns these layers, and their consumers through operations that work element by element, move values or sum
+    /// These layers, and their consumers through operations that work element by element, move values or sum
     /// them. Stops at operations in `last` and at outputs of the model.
     fn downstream(&self, from: &[LayerId], last: &[&str]) -> Vec<LayerId> {
         let view = &self.view;
@@ -491,7 +491,7 @@ fn name(graph: &Graph, id: LayerId) -> &str {
     graph.layer(id).map_or("", Layer::name)
 }
 
-/// Returns the length of an axis; a negative axis counts from the end.
+/// The length of an axis; a negative axis counts from the end.
 fn length(port: &OutputPort, axis: i64) -> Option<i64> {
     let dims = port.shape().dims()?;
     let at = if axis < 0 { axis.checked_add(i64::try_from(dims.len()).ok()?)? } else { axis };

@@ -188,7 +188,7 @@ impl RetypingPlan {
         graphs.flat_map(|graph| graph.exceptions.iter().map(|(id, exception)| (&graph.place, *id, exception)))
     }
 
-    /// Returns promotions whose new result type is not the new type of their old one. For example, bf16 with f16 gives
+    /// Promotions whose new result type is not the new type of their old one. For example, bf16 with f16 gives
     /// f32, which is mapped to f16.
     pub(crate) fn promotions(&self, model: &Model) -> Vec<(Place, Vec<LayerId>)> {
         let of = |plan: &GraphPlan| {
@@ -270,7 +270,7 @@ struct Planner<'a> {
 type Types = SmallVec<[ElementType; 3]>;
 
 impl Planner<'_> {
-    /// Returns the new types of a layer; `None` if it has no type that changes.
+    /// The new types of a layer; `None` if it has no type that changes.
     fn plan(&mut self, layer: &Layer) -> Option<LayerPlan> {
         let takes: Types = self.graph.tensors(layer.id()).into_iter().map(OutputPort::element_type).collect();
         let makes: Types = layer.outputs().iter().map(OutputPort::element_type).collect();
@@ -304,7 +304,7 @@ impl Planner<'_> {
         })
     }
 
-    /// Returns the reason why a layer keeps its types, if it is known without inference.
+    /// The reason why a layer keeps its types, if it is known without inference.
     fn exception(&self, layer: &Layer, takes: &Types) -> Option<Exception> {
         let Retyping { types, keep_io, .. } = self.retyping;
         let is_of_model = self.place.is_model();
@@ -337,7 +337,7 @@ impl Planner<'_> {
         to.is_float() && !is_exact(from, to) && Marks::of(constant, self.model.version()).keeps_precision()
     }
 
-    /// Returns the attributes whose type changes. An omitted attribute is included if its default changes.
+    /// The attributes whose type changes. An omitted attribute is included if its default changes.
     fn attributes(&self, layer: &Layer) -> SmallVec<[(&'static str, ElementType); 1]> {
         let rows = layer.operation().into_iter().flat_map(Operation::output_type_attributes);
         let changed = rows.filter_map(|row| {
@@ -432,7 +432,6 @@ fn is_end_of_body(layer: &Layer) -> bool {
     [LayerKind::Parameter, LayerKind::Result].contains(&ops::kind(layer))
 }
 
-/// True if a Convert to `to` rounds values that the new type `new` would keep exactly.
 fn rounds(from: ElementType, to: ElementType, new: ElementType) -> bool {
     new != to && !is_exact(from, to) && is_exact(to, new)
 }

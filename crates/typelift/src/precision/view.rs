@@ -15,7 +15,7 @@ use crate::promotion::passes;
 /// Maximum number of values of a constant that may be an epsilon or an exponent.
 const MOST_VALUES: u64 = 1 << 16;
 
-/// Returns the model after promotions were replaced, as plugins see it. Layers keep their ids.
+/// The model after promotions were replaced, as plugins see it. Layers keep their ids.
 pub(super) fn lowered(model: &Model) -> Cow<'_, Model> {
     if !model.walk().any(|(_, graph)| graph.unordered().any(ops::is_promotion)) {
         return Cow::Borrowed(model);
@@ -27,7 +27,7 @@ pub(super) fn lowered(model: &Model) -> Cow<'_, Model> {
     }
 }
 
-/// Returns a graph without promotions that leave integers unchanged. Their consumers use the promoted tensor directly.
+/// A graph without promotions that leave integers unchanged. Their consumers use the promoted tensor directly.
 pub(super) fn past_idle_promotions(graph: &Graph) -> Cow<'_, Graph> {
     let promotions = graph.unordered().filter(|layer| ops::is_promotion(layer)).map(Layer::id).collect();
     let (mut stand_ins, mut wires) = (HashMap::default(), Vec::new());
@@ -95,7 +95,6 @@ impl<'a> GraphView<'a> {
         feeds.filter(|(layer, port)| is_float(layer, *port)).map(|(layer, _)| layer.id())
     }
 
-    /// True if a layer of the set uses a floating-point output of this layer.
     pub(super) fn feeds_floats_to(&self, id: LayerId, set: &HashSet<LayerId>) -> bool {
         let Some(layer) = self.layer(id) else { return false };
         self.graph.uses(id).any(|(port, input)| set.contains(&input.layer) && is_float(layer, port))
@@ -105,20 +104,20 @@ impl<'a> GraphView<'a> {
         self.graph.producer(id.input(input)).map(|output| output.layer)
     }
 
-    /// Returns the values of a constant or of a Convert of one; `None` for other layers, and for too many values.
+    /// The values of a constant or of a Convert of one; `None` for other layers, and for too many values.
     pub(super) fn constant(&self, id: LayerId) -> Option<Vec<f64>> {
         let constant = self.values_of(id)?;
         let count = constant.outputs().first()?.shape().element_count()?;
         if count <= MOST_VALUES { constant.numbers(self.weights) } else { None }
     }
 
-    /// Returns the first value of a constant, or of a Convert of one, that satisfies `is`.
+    /// The first value of a constant, or of a Convert of one, that satisfies `is`.
     pub(super) fn value(&self, id: LayerId, is: impl Fn(f64) -> bool) -> Option<f64> {
         let constant = self.values_of(id).filter(|layer| ops::is_constant(layer))?;
         Stored::of(constant)?.find(self.weights, is)
     }
 
-    /// Returns the first integer of a constant, or of a Convert of one, that satisfies `is`.
+    /// The first integer of a constant, or of a Convert of one, that satisfies `is`.
     pub(super) fn integer(&self, id: LayerId, is: impl Fn(i128) -> bool) -> Option<i128> {
         let constant = self.values_of(id).filter(|layer| ops::is_constant(layer))?;
         Stored::of(constant)?.find_integer(self.weights, is)

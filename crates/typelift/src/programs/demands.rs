@@ -11,7 +11,7 @@ use crate::model::graph::LayerId;
 use crate::model::shape::{Dim, Shape};
 use crate::rewrite::notation::Quoted;
 
-/// Returns the faults of a model under a rule. Inputs and outputs that an earlier fault explains are left out.
+/// The faults of a model under a rule. Inputs and outputs that an earlier fault explains are left out.
 pub(super) fn of(rule: &Rule, loader: &str, facts: &Facts, explained: &[LayerId]) -> Vec<Fault> {
     let end = if rule.kind == SubjectKind::Output { End::Output } else { End::Input };
     let ports = || facts.ports(end).iter().filter(|port| !explained.contains(&port.layer));
@@ -96,7 +96,7 @@ pub(super) fn of(rule: &Rule, loader: &str, facts: &Facts, explained: &[LayerId]
     }
 }
 
-/// Returns the only input or output that fits `like`, or the one whose name says most.
+/// The only input or output that fits `like`, or the one whose name says most.
 fn meant<'p>(name: &str, like: &str, end: End, ports: impl Iterator<Item = &'p Port>) -> Option<&'p Port> {
     let (ty, shape) = like.split_at(like.find('[')?);
     let rank = shape.parse::<Shape>().ok()?.rank();

@@ -51,7 +51,7 @@ impl Port {
         Quoted::name(&self.shown).to_string()
     }
 
-    /// Returns every name by which a statement may find it, as statements read them.
+    /// Every name by which a statement may find it, as statements read them.
     pub(super) fn addresses(&self) -> impl Iterator<Item = String> {
         std::iter::once(&self.shown).chain(&self.aliases).map(|name| Quoted::name(name).to_string())
     }
@@ -115,7 +115,7 @@ impl<'a> Facts<'a> {
         self.variables.iter().filter(|variable| variable.grows)
     }
 
-    /// Returns the name of the model's file without its folder and ending.
+    /// The name of the model's file without its folder and ending.
     pub(super) fn stem(&self) -> &str {
         self.file.and_then(Path::file_stem).and_then(|stem| stem.to_str()).unwrap_or_default()
     }
@@ -126,7 +126,7 @@ impl<'a> Facts<'a> {
         folder.and_then(|folder| folder.file_name().map(|name| name.to_string_lossy().into_owned())).unwrap_or_default()
     }
 
-    /// Returns the path of a file relative to the folder of the model; `None` if the model comes from a stream.
+    /// The path of a file relative to the folder of the model; `None` if the model comes from a stream.
     pub(super) fn beside(&self, name: &str) -> Option<PathBuf> {
         let folder = self.file?.parent().filter(|folder| !folder.as_os_str().is_empty());
         Some(folder.unwrap_or(Path::new(".")).join(name))

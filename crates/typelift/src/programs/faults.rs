@@ -317,7 +317,6 @@ fn layout(facts: &Facts, port: &Port) -> Option<String> {
     facts.model.layout(port.layer)
 }
 
-/// Returns `past.*.key` for the name of a cache: numbers and the words for keys and values become wildcards.
 fn pattern(name: &str) -> String {
     let part = |part: &str| {
         let is_number = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());

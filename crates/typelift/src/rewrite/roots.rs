@@ -40,7 +40,7 @@ impl Limits {
 }
 
 impl Subject<'_> {
-    /// Returns one of the tensors that a further root must depend on, preferably with few consumers.
+    /// One of the tensors that a further root must depend on, preferably with few consumers.
     fn leads_to(&self, link: &Link, bound: &Bindings) -> Option<Output> {
         let tensors = link.names.iter().filter_map(|&name| bound.names[name].as_ref()?.tensor());
         tensors.min_by_key(|&tensor| self.graph.consumers(tensor).take(64).count())

@@ -64,7 +64,7 @@ impl Shapes {
         self.fits(at, &self.alone(at)).only()
     }
 
-    /// Returns the constraints that name only this symbol.
+    /// The constraints that name only this symbol.
     pub(crate) fn alone(&self, symbol: usize) -> Vec<&Constraint> {
         let is_alone = |constraint: &&Constraint| self.symbols_of(constraint) == [symbol];
         self.constraints.iter().filter(is_alone).collect()
@@ -80,7 +80,6 @@ impl Shapes {
         symbols.contains(&symbol)
     }
 
-    /// True if a constraint does not hold at the largest lengths that the inputs declare.
     pub(crate) fn exceeds_bounds(&self, constraint: &Constraint) -> bool {
         let is_bounded = self.symbols_of(constraint).into_iter().all(|at| self.symbols[at].is_bounded());
         let largest: Vec<i64> = self.symbols.iter().map(|it| it.bounds.1).collect();

@@ -238,7 +238,7 @@ impl Arena {
         factors.into_iter().try_fold(one, |product, factor| self.mul(product, factor))
     }
 
-    /// Returns the polynomial of monomials as lists of atoms, the largest monomial first, in graded order.
+    /// The polynomial of monomials as lists of atoms, the largest monomial first, in graded order.
     fn polynomial(&self, expr: Expr) -> Vec<(Vec<Expr>, i64)> {
         let (terms, number) = self.terms(expr);
         let mut list: Vec<_> = terms.into_iter().map(|(term, factor)| (self.atoms(term), factor)).collect();
@@ -248,7 +248,7 @@ impl Arena {
         list
     }
 
-    /// Returns the quotient of a division without remainder.
+    /// The quotient of a division without remainder.
     pub(super) fn exact_quotient(&mut self, a: Expr, b: Expr) -> Option<Expr> {
         let divisor = self.polynomial(b);
         let (lead, factor) = divisor.first()?.clone();

@@ -123,7 +123,7 @@ pub(crate) struct Fits {
 }
 
 impl Fits {
-    /// Returns the only length.
+    /// The only length.
     pub(crate) fn only(&self) -> Option<i64> {
         match self.list[..] {
             [only] if !self.is_open => Some(only),
@@ -220,7 +220,7 @@ impl Search<'_> {
         false
     }
 
-    /// Returns lengths of a symbol at which a difference that must be zero changes its sign, and those at which one does that
+    /// Lengths of a symbol at which a difference that must be zero changes its sign, and those at which one does that
     /// must not be negative.
     fn solutions(&self, symbol: usize, tests: &[Expr]) -> [Vec<i64>; 2] {
         let (low, high) = self.shapes.symbols[symbol].bounds;

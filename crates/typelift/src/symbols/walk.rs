@@ -429,7 +429,7 @@ pub(super) fn reason(place: &Place, layer: &Layer) -> Reason {
     }
 }
 
-/// Returns a layer, then the layers above its input up to the constant that has a number, or to a Parameter.
+/// A layer, then the layers above its input up to the constant that has a number, or to a Parameter.
 pub(super) fn chain<'g>(graph: &'g Graph, layer: &'g Layer, input: usize) -> Vec<&'g Layer> {
     const MOST: usize = 12;
     let mut found = vec![layer];

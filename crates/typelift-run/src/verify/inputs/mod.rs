@@ -74,7 +74,7 @@ pub(super) struct Choice {
 const FLOATS: [Floats; 6] =
     [Floats::Normal, Floats::Quarter, Floats::Unit, Floats::Positive, Floats::Small, Floats::Wide];
 
-/// Returns the numbers of the distributions that are tried for a sample, until its outputs are finite. If the range of f16
+/// The numbers of the distributions that are tried for a sample, until its outputs are finite. If the range of f16
 /// is checked, values stay large. With branches, later samples get each distribution in turn, to run other branches.
 pub(super) fn distributions(sample: usize, has_range: bool, has_branches: bool) -> Vec<usize> {
     let own = if has_range { 0 } else { sample % 2 };
@@ -156,7 +156,7 @@ impl Shaped {
     }
 }
 
-/// Returns the type whose values both types can represent, or nearly: the one with fewer bits, and an integer rather
+/// The type whose values both types can represent, or nearly: the one with fewer bits, and an integer rather
 /// than a float.
 fn narrower(a: ElementType, b: ElementType) -> ElementType {
     match (a.is_float(), b.is_float()) {

@@ -41,7 +41,7 @@ impl Role {
     }
 }
 
-/// Returns the use of each input of an inferred model, in order. Its shapes should be fixed as far as possible.
+/// The use of each input of an inferred model, in order. Its shapes should be fixed as far as possible.
 pub(super) fn roles(model: &Model) -> Vec<Role> {
     let of = |layer: &Layer| {
         let name = layer.name().to_ascii_lowercase();
@@ -111,7 +111,7 @@ impl Search<'_> {
         }
     }
 
-    /// Returns the largest value that an Add adds, if that is a small constant.
+    /// The largest value that an Add adds, if that is a small constant.
     fn added(&self, graph: &Graph, layer: &Layer, port: usize) -> Option<i64> {
         let other = graph.producer(layer.id().input(1 - port.min(1)))?;
         let values = graph.layer(other.layer)?.numbers(self.weights).filter(|values| values.len() <= 64)?;
@@ -187,7 +187,7 @@ fn is_open_state(graph: &Graph, layer: &Layer) -> bool {
     is_state && dims.and_then(<[Dim]>::first).is_some_and(|first| !first.is_fixed())
 }
 
-/// Returns the length of an axis of an input; 1 if it is dynamic.
+/// The length of an axis of an input; 1 if it is dynamic.
 fn length(graph: &Graph, layer: &Layer, input: usize, axis: i64) -> i64 {
     let shape =
         graph.producer(layer.id().input(input)).and_then(|source| graph.output(source)).map(|port| port.shape());

@@ -118,7 +118,7 @@ impl<'m> Sizing<'m> {
         smallest.and_then(|shapes| self.fixed(&shapes).err()).unwrap_or(VerifyError::NoShapes)
     }
 
-    /// Returns shapes that both models accept and that are larger than `smallest`. The first are those with the fewest
+    /// Shapes that both models accept and that are larger than `smallest`. The first are those with the fewest
     /// layers of A that mix values along an axis of length 1.
     pub(crate) fn larger(&self, smallest: &Shapes) -> Vec<Shapes> {
         let Some(variant) = self.variants.iter().find(|variant| variant.takes(smallest)) else { return Vec::new() };
@@ -143,7 +143,7 @@ impl<'m> Sizing<'m> {
         found.into_iter().map(|(_, shapes)| shapes).collect()
     }
 
-    /// Returns shapes of at least these lengths that satisfy the constraints of both models, if such are found.
+    /// Shapes of at least these lengths that satisfy the constraints of both models, if such are found.
     fn near(&self, variant: &Variant, hints: &Shapes) -> Shapes {
         let mut shapes = hints.clone();
         for _ in 0..MOST_ROUNDS {
@@ -229,7 +229,7 @@ impl<'m> Sizing<'m> {
         })
     }
 
-    /// Returns true if both models accept the shapes, false if an output is then empty, and `None` if a model does not
+    /// True if both models accept the shapes, false if an output is then empty, and `None` if a model does not
     /// accept them or a tensor is too large. The numbers are those of [`accepted`](Self::accepted).
     fn verdict(&self, shapes: &Shapes, most: u64) -> Option<(bool, [usize; 2])> {
         let models = self.fixed(shapes).ok()?;
@@ -249,7 +249,7 @@ impl<'m> Sizing<'m> {
         Some((has_values, short))
     }
 
-    /// Returns both models with fixed shapes, inferred.
+    /// Both models with fixed shapes, inferred.
     ///
     /// # Errors
     /// The shapes break a constraint of a model, or inference refuses them.
@@ -298,7 +298,7 @@ impl<'m> Sizing<'m> {
         Err(needs)
     }
 
-    /// Returns a model with these shapes, inferred. All inputs of any type get the first of [`TYPES`] that inference
+    /// A model with these shapes, inferred. All inputs of any type get the first of [`TYPES`] that inference
     /// accepts.
     ///
     /// # Errors
@@ -331,12 +331,12 @@ impl<'m> Sizing<'m> {
 }
 
 impl Variant {
-    /// Returns shapes whose open dimensions have a length within their limits; the first of several axes is a batch.
+    /// Shapes whose open dimensions have a length within their limits; the first of several axes is a batch.
     fn plain(&self, length: usize, batch: usize) -> Shapes {
         self.at_least(&|_, _, is_batch| if is_batch { batch } else { length })
     }
 
-    /// Returns shapes whose open dimensions are as long as `length` says, within their limits. It gets the input, the axis,
+    /// Shapes whose open dimensions are as long as `length` says, within their limits. It gets the input, the axis,
     /// and if that is the first of several.
     fn at_least(&self, length: &dyn Fn(usize, usize, bool) -> usize) -> Shapes {
         let of = |(input, shape): (usize, &Shape)| {

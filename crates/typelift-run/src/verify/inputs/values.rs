@@ -127,7 +127,7 @@ fn as_type(ty: ElementType, values: Values) -> Values {
 }
 
 impl Values {
-    /// Returns the values as a tensor of a type; `None` if the type is not numeric.
+    /// The values as a tensor of a type; `None` if the type is not numeric.
     pub(super) fn tensor(&self, ty: ElementType, dims: &[usize]) -> Option<Tensor> {
         let shape: Few<usize> = dims.iter().copied().collect();
         let own = match &self.numbers {

@@ -447,7 +447,6 @@ impl<'a> Causes<'a> {
     }
 }
 
-/// True if a lint is about a port whose declaration differs from its tensor.
 fn is_about_port(it: &Diagnostic, wanted: Direction) -> bool {
     matches!(*it.about, About::Port { direction, .. } if direction == wanted && it.code == Code::StalePort)
 }

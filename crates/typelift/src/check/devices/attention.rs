@@ -57,7 +57,6 @@ impl<'a> View<'a> {
         found.push(and_others(finding, cached).help("set the metadata `runtime_options/KV_CACHE_PRECISION` to f16"));
     }
 
-    /// True if keys and values of an attention are appended to layers with this property.
     fn is_stateful(&self, attention: &Layer, is_past: impl Fn(&Layer) -> bool) -> bool {
         [1, 2].into_iter().all(|input| {
             let present = self.source(attention.id(), input).and_then(|layer| self.before_moves(layer));
@@ -68,7 +67,7 @@ impl<'a> View<'a> {
         })
     }
 
-    /// Returns the layer whose values the layers up to this one only move.
+    /// The layer whose values the layers up to this one only move.
     fn before_moves(&self, mut layer: &'a Layer) -> Option<&'a Layer> {
         const MOVES: [&str; 5] = ["Reshape", "Squeeze", "Unsqueeze", "Transpose", "Broadcast"];
         while MOVES.contains(&name(layer)) {

@@ -56,7 +56,7 @@ const SHOWN: usize = 8;
 /// Number of values below which a constant is a setting or a scale instead of weights.
 const FEW: u64 = 32;
 
-/// Returns the findings of an [inferred](crate::infer()) model that hold on a device. Some hold only on older releases than
+/// The findings of an [inferred](crate::infer()) model that hold on a device. Some hold only on older releases than
 /// `target`.
 pub(crate) fn check_device(
     model: &Model,
@@ -104,7 +104,7 @@ pub(crate) fn check_device(
     found
 }
 
-/// Returns the attentions whose boolean mask the CPU plugin of a release refuses, by graph.
+/// The attentions whose boolean mask the CPU plugin of a release refuses, by graph.
 pub(crate) fn boolean_masks(model: &Model, target: Release) -> Vec<(Place, Vec<LayerId>)> {
     let graphs = model.walk().map(|(place, graph)| {
         let view = View::new(model, place.clone(), graph, Device::Cpu);
@@ -187,7 +187,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Returns the path from the largest constant that a layer is computed from, if it is computed from constants alone.
+    /// The path from the largest constant that a layer is computed from, if it is computed from constants alone.
     fn path(&self, from: LayerId) -> Option<Path<'a>> {
         let mut steps = Vec::new();
         let mut at = from;
@@ -215,7 +215,6 @@ fn is_code(ty: ElementType) -> bool {
     ty.bits() <= 8 && !matches!(ty, ElementType::Boolean | ElementType::F8E8M0 | ElementType::Dynamic)
 }
 
-/// Returns a finding with a note that names further layers for which it holds.
 fn and_others<'a>(found: Diagnostic, others: impl Iterator<Item = &'a Layer>) -> Diagnostic {
     let names: Vec<_> = others.map(|layer| format!("`{}`", layer.name())).collect();
     match names.len() {

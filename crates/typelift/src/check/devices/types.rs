@@ -91,7 +91,6 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Returns a type of few bits with which the CPU plugin does not compute a layer.
     fn uncomputed(&self, layer: &Layer) -> Option<ElementType> {
         use ElementType::{F4E2M1, F8E4M3, F8E5M2, F8E8M0, Nf4, U2};
         let coded = [Nf4, F4E2M1, F8E4M3, F8E5M2, F8E8M0, U2];

@@ -48,7 +48,7 @@ impl<'a> View<'a> {
         })
     }
 
-    /// Returns the reason why the plugin converts weights to floats; `None` if it keeps them or if that is unknown.
+    /// The reason why the plugin converts weights to floats; `None` if it keeps them or if that is unknown.
     fn reason_to_unfold(&self, layer: &Layer, port: usize, path: &Path<'_>) -> Option<Message> {
         let ty = path.stored;
         let is_byte = matches!(ty, ElementType::U8 | ElementType::I8);
@@ -249,7 +249,6 @@ enum Broken {
 }
 
 impl Broken {
-    /// True if the rules `keep-compressed` write these layers in the form that is kept for `user`.
     fn has_rule(self, user: &Layer, steps: &[&Layer]) -> bool {
         let port = |layer: &Layer| layer.outputs().first().map(|port| (port.element_type(), port.shape().rank()));
         let first = steps.first().and_then(|convert| port(convert));
@@ -281,7 +280,7 @@ fn kept_by_rules() -> Fix {
     Fix::possible(FixAction::Rewrite("keep-compressed"))
 }
 
-/// Returns the deviation of the layers after codes from those that are kept; `None` as well if other layers are among them.
+/// The deviation of the layers after codes from those that are kept; `None` as well if other layers are among them.
 fn broken_pattern(steps: &[&Layer]) -> Option<Broken> {
     let (mut is_scaled, mut is_converted, mut is_transposed) = (false, false, false);
     for step in steps.get(1..)? {

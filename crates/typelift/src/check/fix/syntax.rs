@@ -325,7 +325,7 @@ impl Damage {
         Self { lines: found, comments: comments.collect() }
     }
 
-    /// Returns the candidates for a finding at these places; all candidates if there are none.
+    /// The candidates for a finding at these places; all candidates if there are none.
     pub(super) fn candidates(&self, places: &[Span]) -> impl Iterator<Item = Candidate> {
         let is_near = |comment: &&Comment| {
             let holds = |layer: &Range<usize>| places.iter().any(|place| layer.contains(&(place.start as usize)));

@@ -247,7 +247,7 @@ fn separate_names(model: &mut Model) -> Vec<LayerRef> {
     })
 }
 
-/// Returns the operation set to write for a layer, if the release lacks its own.
+/// The operation set to write for a layer, if the release lacks its own.
 fn known_version(layer: &Layer, target: Release) -> Option<String> {
     let row = layer.operation()?;
     let opset = layer.version().strip_prefix("opset")?.parse().ok()?;

@@ -102,7 +102,7 @@ impl Model {
         Ok(true)
     }
 
-    /// Returns the old layout of a tensor and its shape in the new one; `None` if both layouts are the same.
+    /// The old layout of a tensor and its shape in the new one; `None` if both layouts are the same.
     fn layout_before(
         &self,
         end: End,

@@ -197,7 +197,7 @@ impl Model {
         if found.is_empty() { Err(error) } else { Ok(found) }
     }
 
-    /// Returns the inputs or outputs by the names that find them, without names that several have.
+    /// The inputs or outputs by the names that find them, without names that several have.
     pub(crate) fn ends_by_name(&self, end: End) -> HashMap<String, LayerId> {
         let mut found: HashMap<String, Option<LayerId>> = HashMap::default();
         let of_layers = self.ends(end).map(|layer| (layer.id(), layer.name().to_owned()));
@@ -223,7 +223,7 @@ impl Model {
         }
     }
 
-    /// Returns the inputs or outputs in order, each with the name of its tensor, or of its layer if that has none.
+    /// The inputs or outputs in order, each with the name of its tensor, or of its layer if that has none.
     pub(crate) fn ends_with_names(&self, end: End) -> Vec<(LayerId, String)> {
         let named = |layer: &Layer| {
             let name = self.interface_names(end, layer).into_iter().next();

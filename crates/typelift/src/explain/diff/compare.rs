@@ -565,8 +565,6 @@ impl<'a> Comparison<'a> {
 /// Limit on the added or removed layers between two producers of an input.
 const MOST_BETWEEN: usize = 1000;
 
-/// True if an input gets its tensor from elsewhere: no path of added or removed layers leads from one producer to the
-/// other.
 fn is_rewired(scope: &Scope<'_>, old: (usize, usize), new: (usize, usize)) -> bool {
     let (was, is) = (scope.pairs.of_before[old.0], scope.pairs.of_after[new.0]);
     let (side, pairs, from, goal) = match (was, is) {
@@ -588,7 +586,7 @@ fn is_rewired(scope: &Scope<'_>, old: (usize, usize), new: (usize, usize)) -> bo
     true
 }
 
-/// Returns the change that affects the inputs of a layer. An input with another type or shape is preferred.
+/// The change that affects the inputs of a layer. An input with another type or shape is preferred.
 fn inherited(scope: &Scope<'_>, a: usize, b: usize) -> Option<Cause> {
     let of_after = |retyped: bool| {
         let feeds = scope.after.feeds[b].iter().flatten();
@@ -672,7 +670,7 @@ fn attributes(scope: &Scope<'_>, a: usize, b: usize) -> Vec<Difference> {
     found
 }
 
-/// Returns the connections between a layer and a body that exist in only one model: entries of the port map and back
+/// The connections between a layer and a body that exist in only one model: entries of the port map and back
 /// edges.
 fn wiring(before: (&Layer, &Body, &Side<'_>), after: (&Layer, &Body, &Side<'_>), pairs: &Pairs) -> Vec<Difference> {
     let in_after = |at: usize| pairs.of_before[at].map_or(before.2.layers[at], |b| after.2.layers[b]);
@@ -716,7 +714,7 @@ fn entries<'a>(
     body.port_map().iter().map(entry).chain(back).collect()
 }
 
-/// Returns the difference between the names of two layers and of their tensors. The name of a Result counts only if its
+/// The difference between the names of two layers and of their tensors. The name of a Result counts only if its
 /// tensor has no name. Names that differ at the producer of a Result are not repeated.
 fn names(scope: &Scope<'_>, a: usize, b: usize) -> Option<Difference> {
     let (before, after) = (scope.before.layers[a], scope.after.layers[b]);

@@ -91,7 +91,7 @@ impl<'a> Side<'a> {
         self.layers.len()
     }
 
-    /// Returns the operation without its revision, by which layers are matched.
+    /// The operation without its revision, by which layers are matched.
     pub(super) fn operation(&self, at: usize) -> &'a str {
         match self.operations[at] {
             Some(operation) => operation.name(),
@@ -99,12 +99,10 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// Returns the layer that stores the values of a constant and has its marks.
     pub(super) fn holder(&self, at: usize) -> &'a Layer {
         self.stored.get(&at).copied().unwrap_or(self.layers[at])
     }
 
-    /// True if a constant is stored in another type than it is used in.
     pub(super) fn is_compressed(&self, at: usize) -> bool {
         self.stored.contains_key(&at)
     }
@@ -128,7 +126,7 @@ impl<'a> Side<'a> {
             && self.bytes(at).is_some_and(|known| other.bytes(there).is_some_and(|it| it == known))
     }
 
-    /// Returns the types and shapes in which a constant is used and stored, and its marks.
+    /// The types and shapes in which a constant is used and stored, and its marks.
     fn form(&self, at: usize) -> ([Option<String>; 2], Marks) {
         let type_of = |layer: &Layer| layer.outputs().first().map(ToString::to_string);
         ([type_of(self.layers[at]), type_of(self.holder(at))], Marks::of(self.holder(at), self.version))
@@ -138,7 +136,7 @@ impl<'a> Side<'a> {
         super::values::bytes_of(self.holder(at), self.weights)
     }
 
-    /// Returns the names of each tensor of a layer, sorted. The output names of Results replace those that its port
+    /// The names of each tensor of a layer, sorted. The output names of Results replace those that its port
     /// declares, as in OpenVINO. A Result without output names has those of its tensor.
     pub(super) fn tensor_names(&self, at: usize) -> Vec<Vec<String>> {
         let of_result = |at: usize| self.layers[at].output_names().map(split_names).unwrap_or_default();
@@ -165,7 +163,7 @@ impl<'a> Side<'a> {
         names.collect()
     }
 
-    /// Returns, for each layer, true if it depends only on constants.
+    /// For each layer, true if it depends only on constants.
     pub(super) fn find_folded(&self) -> Vec<bool> {
         let mut folded = vec![false; self.len()];
         for at in 0..self.len() {
@@ -214,7 +212,7 @@ impl<'a> Side<'a> {
         roles
     }
 
-    /// Returns an attribute in a normal form, in which texts with the same meaning are equal. A missing attribute has
+    /// An attribute in a normal form, in which texts with the same meaning are equal. A missing attribute has
     /// its default, and one that OpenVINO does not use has none.
     pub(super) fn meaning(&self, at: usize, name: &str, written: Option<&str>) -> Option<String> {
         let attr = self.operations[at].and_then(|operation| operation.attribute(name));
@@ -238,13 +236,11 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// True if OpenVINO computes the pads of a layer and ignores the written ones.
     fn computes_pads(&self, at: usize) -> bool {
         let auto = self.layers[at].attribute("auto_pad").map(str::trim).map(str::to_ascii_lowercase);
         auto.is_some_and(|auto| ["same_upper", "same_lower", "valid"].contains(&auto.as_str()))
     }
 
-    /// True if an input is the constant that OpenVINO adds where the input is missing.
     pub(super) fn is_default_input(&self, at: usize, input: usize) -> bool {
         let constant = self.feeds[at].get(input).copied().flatten().filter(|&(source, _)| self.is_constant(source));
         let Some(values) = constant.and_then(|(source, _)| self.layers[source].numbers(self.weights)) else {
@@ -299,7 +295,7 @@ impl<'a> Side<'a> {
     }
 }
 
-/// Returns the Converts that decompress a constant without other consumers, each with that constant.
+/// The Converts that decompress a constant without other consumers, each with that constant.
 fn compressed(graph: &Graph, version: IrVersion) -> HashMap<LayerId, &Layer> {
     let mut found = HashMap::default();
     for constant in graph.unordered().filter(|layer| ops::is_constant(layer)) {
@@ -330,7 +326,6 @@ impl Ports {
         Self(ports)
     }
 
-    /// Returns the position of the port that an entry of the port map names.
     pub(super) fn outer(&self, entry: &PortMapEntry) -> Option<usize> {
         self.0.get(&(entry.direction, entry.external_port_id)).copied()
     }

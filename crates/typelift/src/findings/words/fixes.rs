@@ -78,7 +78,7 @@ impl Voice<'_> {
         Some(Remedy { words: self.words(fix)?, command })
     }
 
-    /// Returns a fix as a clause; `None` if it is not shown to this audience.
+    /// A fix as a clause; `None` if it is not shown to this audience.
     fn words(self, fix: &Fix) -> Option<String> {
         match (&fix.action, self) {
             (FixAction::Align, _) => None,

@@ -53,7 +53,7 @@ pub(crate) fn described(layer: &Layer) -> Message {
     message!("{} {} `{}`"; layer.ty(), layer.id(), layer.name())
 }
 
-/// Returns the text of a finding without positions: the message, the notes and the fixes, one per line.
+/// The text of a finding without positions: the message, the notes and the fixes, one per line.
 pub(super) fn whole(lines: &Lines, diagnostic: &Diagnostic, voice: Voice<'_>) -> String {
     let layer = diagnostic.layer.iter().map(ToString::to_string);
     let related = diagnostic.related.iter().map(|related| {

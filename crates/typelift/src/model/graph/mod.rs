@@ -449,7 +449,7 @@ impl Graph {
         path.iter().filter_map(|&node| Some(self.storage.node_weight(node)?.id)).collect()
     }
 
-    /// Returns all nodes in the order in which they are written. Nodes of the file keep their order, and added
+    /// All nodes in the order in which they are written. Nodes of the file keep their order, and added
     /// Parameters follow the file's. Every other added node is just before its first consumer; unused ones are last.
     fn written_order(&self) -> Vec<NodeIndex> {
         if self.storage.node_weights().all(|layer| layer.span.is_some()) {

@@ -90,7 +90,7 @@ impl Layout {
         self.parts.last().map_or(0, |part| part.start + part.length)
     }
 
-    /// Returns the offset of a range in the other weights; `None` if the range crosses sections.
+    /// The offset of a range in the other weights; `None` if the range crosses sections.
     fn find(&self, range: Range<u64>) -> Option<u64> {
         let at = self.parts.partition_point(|part| part.start <= range.start).checked_sub(1)?;
         let part = self.parts.get(at)?;
@@ -111,7 +111,6 @@ impl Layout {
         })
     }
 
-    /// True if the bytes of a range have the same offset in the other weights.
     fn stays(&self, range: &Range<u64>) -> bool {
         self.find(range.clone()) == Some(range.start)
     }
@@ -286,7 +285,7 @@ impl Tail {
         }
     }
 
-    /// Returns the source of a range's bytes and their position in it; `None` if the range crosses constants.
+    /// The source of a range's bytes and their position in it; `None` if the range crosses constants.
     fn find(&self, range: Range<u64>) -> Option<(&Source, Range<u64>)> {
         let at = self.pieces.partition_point(|piece| piece.start <= range.start).checked_sub(1)?;
         let piece = self.pieces.get(at).filter(|piece| range.end <= piece.end())?;
@@ -524,7 +523,7 @@ impl Weights {
         Ok(())
     }
 
-    /// Returns, for each range of offset and length, the index of the first one with equal bytes; `None` if bytes are
+    /// For each range of offset and length, the index of the first one with equal bytes; `None` if bytes are
     /// missing.
     pub(crate) fn first_equal(&self, ranges: &[(u64, u64)]) -> Option<Vec<usize>> {
         compact::first_equal(self, ranges).ok()
@@ -543,7 +542,7 @@ impl Weights {
         Ok(Ranges { all, same })
     }
 
-    /// Returns weights with exactly the bytes of these ranges, and the new offset of each range. Equal ranges are
+    /// Weights with exactly the bytes of these ranges, and the new offset of each range. Equal ranges are
     /// stored once, without gaps. Each starts at a multiple of the largest power of two, up to [`ALIGNMENT`], that
     /// divides its length.
     pub(crate) fn compacted(&self, ranges: &Ranges) -> (Self, Vec<u64>) {
@@ -569,7 +568,7 @@ impl Weights {
         (self.laid_out(parts), starts)
     }
 
-    /// Returns weights in which the ranges of the base keep their offsets, and the offset of each range. The other
+    /// Weights in which the ranges of the base keep their offsets, and the offset of each range. The other
     /// ranges fill bytes of `lost` or are appended.
     pub(crate) fn kept(&self, ranges: &Ranges, lost: &[(u64, u64)]) -> (Self, Vec<u64>) {
         let (parts, starts) = kept::parts(self.base_len().unwrap_or(0), ranges, lost);
@@ -693,7 +692,7 @@ impl Weights {
         }
     }
 
-    /// Returns the number of bytes that are stored here or in other models from which they are copied, without those that
+    /// The number of bytes that are stored here or in other models from which they are copied, without those that
     /// are computed when they are read.
     pub(crate) fn given_len(&self) -> u64 {
         self.base_len().unwrap_or(0) + self.tail.bytes.len() as u64 + self.copied
@@ -823,7 +822,6 @@ fn write_all_at(_file: &File, _bytes: &[u8], _offset: u64) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Returns the number of bytes that OpenVINO requires for `count` values in a weights file.
 pub(crate) fn byte_size(element_type: ElementType, count: u64) -> Option<u128> {
     let bits = u128::from(count).checked_mul(element_type.bits().into())?;
     Some(bits.div_ceil(8))

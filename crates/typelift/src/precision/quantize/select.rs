@@ -149,7 +149,7 @@ fn constant_behind(graph: &Graph, mut id: LayerId) -> Option<&Layer> {
     }
 }
 
-/// Returns, for each axis of the weights, true if values along it share a scale.
+/// For each axis of the weights, true if values along it share a scale.
 fn reduced_axes(layer: &Layer, port: usize, rank: usize) -> Vec<bool> {
     let kept: &[usize] = match layer.operation().map_or("", |operation| operation.name()) {
         "MatMul" => {

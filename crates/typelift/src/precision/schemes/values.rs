@@ -47,7 +47,7 @@ impl Values {
         self.constant.dims.iter().product()
     }
 
-    /// Returns all values, in the order of the computed tensor. `None` if they exceed the memory limit.
+    /// All values, in the order of the computed tensor. `None` if they exceed the memory limit.
     pub(crate) fn all(&self) -> Option<Vec<f32>> {
         self.weights.hold(self.len() as u64).ok()?;
         let mut values = Vec::with_capacity(self.len());
@@ -127,7 +127,7 @@ fn number(element_type: ElementType, code: u64) -> Option<f32> {
     array.to_floats().first().map(|&value| value as f32)
 }
 
-/// Returns the offset of the first value of a row. Rows are counted along all dimensions except the last.
+/// The offset of the first value of a row. Rows are counted along all dimensions except the last.
 fn offset(mut row: usize, dims: &[usize], strides: &[usize]) -> usize {
     let mut offset = 0;
     for (&dim, stride) in dims.iter().zip(strides).rev().skip(1) {
@@ -165,7 +165,7 @@ impl Dequantized {
         [ElementType::F16, ElementType::Bf16, ElementType::F32, ElementType::F64].contains(&to)
     }
 
-    /// Returns the loss of rounding the values, which are computed in f32. `None` if they cannot be read.
+    /// The loss of rounding the values, which are computed in f32. `None` if they cannot be read.
     pub(crate) fn loss(&self) -> Option<Loss> {
         let count = self.values.len();
         let mut loss = Loss { n: count as u64, ..Loss::default() };

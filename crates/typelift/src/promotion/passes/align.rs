@@ -202,7 +202,6 @@ fn retyped_inputs(model: &Model) -> Vec<LayerId> {
     model.inputs().filter(is_retyped).map(Layer::id).collect()
 }
 
-/// True if a graph or its bodies contain a layer with inputs of different types that OpenVINO reads but cannot run.
 fn differs_when_run(graph: &Graph) -> bool {
     let differs = |layer: &Layer| {
         let operation = layer.operation().filter(|operation| operation.is_tied_when_run());

@@ -179,7 +179,6 @@ pub(super) fn is_convert(graph: &Graph, id: LayerId) -> bool {
     graph.layer(id).is_some_and(|layer| kind(layer) == LayerKind::Convert)
 }
 
-/// True if a Result would lose its name if `origin` fed it instead of this output.
 pub(super) fn names_a_result(graph: &Graph, output: Output, origin: LayerId) -> bool {
     let is_parameter = || graph.layer(origin).is_some_and(|layer| kind(layer) == LayerKind::Parameter);
     let has_other_uses = || graph.users(origin).any(|user| user != output.layer);

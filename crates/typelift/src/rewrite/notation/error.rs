@@ -77,7 +77,7 @@ impl Display for NotationError {
 
 impl std::error::Error for NotationError {}
 
-/// Returns the line of a text in which `span` starts, and below it carets under the span, followed by `label`.
+/// The line of a text in which `span` starts, and below it carets under the span, followed by `label`.
 pub(crate) fn pointer(text: &str, span: Range<usize>, label: &str) -> String {
     let start = text.floor_char_boundary(span.start.min(text.len()));
     let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);

@@ -164,7 +164,7 @@ impl Parser<'_> {
         self.put(start..self.cursor.at, TermKind::Either(branches))
     }
 
-    /// Returns the operation of a layer. It must exist, unless it is in quotes or has an extension's version.
+    /// The operation of a layer. It must exist, unless it is in quotes or has an extension's version.
     fn head(&mut self, head: Head) -> Result<LayerTerm, NotationError> {
         let Head { text, is_quoted, version, span, .. } = head;
         let number = version.as_deref().and_then(|version| version.trim_start_matches("opset").parse::<u8>().ok());

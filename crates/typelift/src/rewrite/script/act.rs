@@ -276,7 +276,6 @@ fn port_named(model: &Model, name: &str) -> Option<Output> {
     model.graph().output(tensor).map(|_| tensor)
 }
 
-/// Adds or removes the marks that make plugins compute layers in f32.
 fn keep(model: &mut Model, patterns: &[KeepPattern], marks: bool) -> Result<(), String> {
     let kept = Kept::find(model, patterns).map_err(|error| error.to_string())?;
     let done = if marks { precision::mark(model, &kept, Spelling::Both) } else { precision::unmark(model, &kept) };

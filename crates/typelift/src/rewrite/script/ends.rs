@@ -135,7 +135,6 @@ pub(super) fn redirect(model: &mut Model, lets: &Lets, name: &str, value: &Formu
     Ok(())
 }
 
-/// Sets the layout of inputs and outputs in the metadata that OpenVINO reads.
 pub(super) fn layout(model: &mut Model, name: &str, value: &str) -> Result<(), String> {
     let mut found = Vec::new();
     for end in [End::Input, End::Output] {

@@ -107,7 +107,7 @@ impl FromStr for Script {
     }
 }
 
-/// Returns the statements of a text. There is one per line; a line after an open bracket or a trailing `=>` continues
+/// The statements of a text. There is one per line; a line after an open bracket or a trailing `=>` continues
 /// the statement.
 fn lines(text: &str) -> Vec<Range<usize>> {
     let (mut found, mut start, mut depth, mut quoted) = (Vec::new(), 0, 0_usize, false);

@@ -95,7 +95,7 @@ pub(super) fn rename(model: &mut Model, old: &str, new: &str) -> Result<bool, St
     Ok(!found.is_empty())
 }
 
-/// Returns the names of all variables, in the order in which they are read.
+/// The names of all variables, in the order in which they are read.
 fn variables(model: &Model) -> Vec<String> {
     let readers = model.graph().layers().filter(|layer| ops::kind(layer) == LayerKind::ReadValue);
     let mut found: Vec<_> = readers.filter_map(|layer| layer.attribute("variable_id")).map(str::to_owned).collect();
@@ -120,7 +120,7 @@ fn by_number(name: &str) -> Vec<(String, u64)> {
     parts.map(|part| (part.trim_start_matches(|c: char| c.is_ascii_digit()).to_owned(), number(part))).collect()
 }
 
-/// Returns the names of the input and output that OpenVINO's own transformation joined into the name of a variable, whose
+/// The names of the input and output that OpenVINO's own transformation joined into the name of a variable, whose
 /// layers are given.
 fn own_names(model: &Model, variable: &str, layers: (Option<&[LayerId]>, Option<&[LayerId]>)) -> (String, String) {
     let first = |layers: Option<&[LayerId]>| model.graph().layer(*layers?.first()?);

@@ -8,7 +8,7 @@ use crate::model::graph::{Body, Direction, LayerId, PortMapEntry};
 use crate::ops::{self, LayerKind};
 use crate::symbols::walk::{Dims, Length, Tensor};
 
-/// Returns the entries of a body's port map in one direction, in the order of their ports.
+/// The entries of a body's port map in one direction, in the order of their ports.
 fn entries(body: &Body, direction: Direction) -> Vec<&PortMapEntry> {
     let mut entries: Vec<_> = body.port_map().iter().filter(|entry| entry.direction == direction).collect();
     entries.sort_by_key(|entry| entry.external_port_id);

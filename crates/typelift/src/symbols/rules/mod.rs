@@ -57,7 +57,7 @@ pub(super) fn visit(walk: &mut Walk, graph: &Graph) {
     walk.is_silent = is_silent;
 }
 
-/// Returns the layers on which a Result or an Assign depends. OpenVINO drops the others, so they demand nothing.
+/// The layers on which a Result or an Assign depends. OpenVINO drops the others, so they demand nothing.
 fn read_layers(graph: &Graph) -> HashSet<LayerId> {
     let is_sink = |layer: &&Layer| layer.start().is_some_and(|start| start != Start::Parameter);
     let mut pending: Vec<LayerId> = graph.unordered().filter(is_sink).map(Layer::id).collect();
@@ -274,7 +274,7 @@ impl<'w, 'm> Rule<'w, 'm> {
         values.into_iter().map(|value| self.walk.arena.value(value?)).collect()
     }
 
-    /// Returns the only value of an input.
+    /// The only value of an input.
     pub(super) fn single(&mut self, input: usize) -> Length {
         match self.values(input)?[..] {
             [value] => value,

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::stage::step;
 
-/// Returns the part of the name that distinguishes this user's directory; only the system knows it.
+/// The part of the name that distinguishes this user's directory; only the system knows it.
 pub(super) fn user() -> String {
     "user".to_owned()
 }

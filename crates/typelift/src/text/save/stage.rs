@@ -216,7 +216,7 @@ impl Place {
         vacate(&self.folder, &self.hash, &self.has, lock)
     }
 
-    /// Returns the graph that a killed process did not rename yet: the new one if the weights are new, otherwise the
+    /// The graph that a killed process did not rename yet: the new one if the weights are new, otherwise the
     /// old one. `None` if the graph exists.
     fn left_to_do(&self, xml: &Path) -> Option<&'static str> {
         if fs::symlink_metadata(xml).is_ok() {
@@ -501,7 +501,7 @@ pub(super) fn folder_of(file: &Path) -> PathBuf {
     directory(file).join(format!(".typelift-{}.tmp", folder::user()))
 }
 
-/// Returns the FNV-1a hash of a file's name: the same in every release, and short for any name. On Windows, names that
+/// The FNV-1a hash of a file's name: the same in every release, and short for any name. On Windows, names that
 /// differ in case are those of one file.
 pub(super) fn hash(file: &Path) -> String {
     let name = file.file_name().unwrap_or_default();

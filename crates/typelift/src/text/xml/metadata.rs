@@ -13,7 +13,7 @@ pub(crate) struct Entry<'a> {
     pub(crate) text: &'a str,
 }
 
-/// Returns the entries of an `<rt_info>`, up to the first one that is incomplete.
+/// The entries of an `<rt_info>`, up to the first one that is incomplete.
 pub(crate) fn entries(rt_info: &str) -> Vec<Entry<'_>> {
     let entry = |child: Child| {
         let name = child.written("name").filter(|_| child.is_attribute()).unwrap_or_default();
@@ -22,7 +22,7 @@ pub(crate) fn entries(rt_info: &str) -> Vec<Entry<'_>> {
     children(rt_info, whole(rt_info)).into_iter().map(entry).collect()
 }
 
-/// Returns the value of an entry in a layer's `<rt_info>`: an attribute that OpenVINO reads, or a `<user_data>`. An
+/// The value of an entry in a layer's `<rt_info>`: an attribute that OpenVINO reads, or a `<user_data>`. An
 /// entry without a value is empty.
 pub(crate) fn value_of(rt_info: &str, name: &str) -> Option<String> {
     let child = children(rt_info, whole(rt_info)).into_iter().find(|child| child.is_of(name))?;
@@ -34,7 +34,7 @@ pub(crate) fn names_of(rt_info: &str) -> Vec<String> {
     named.filter(|(name, child)| child.is_of(name)).map(|(name, _)| name).collect()
 }
 
-/// Returns the `<rt_info>` of a layer without the entry of a name; `None` if nothing else is in it.
+/// The `<rt_info>` of a layer without the entry of a name; `None` if nothing else is in it.
 pub(crate) fn without_entry(rt_info: &str, name: &str) -> Option<String> {
     let children = children(rt_info, whole(rt_info));
     let Some(child) = children.iter().find(|child| child.is_of(name)) else { return Some(rt_info.to_owned()) };
@@ -44,7 +44,7 @@ pub(crate) fn without_entry(rt_info: &str, name: &str) -> Option<String> {
     Some(cut(rt_info, child.span))
 }
 
-/// Returns the `<rt_info>` of a layer with this entry added, or replaced if the name exists.
+/// The `<rt_info>` of a layer with this entry added, or replaced if the name exists.
 pub(crate) fn with_entry(rt_info: Option<&str>, name: &str, attributes: &[(&str, &str)], is_attribute: bool) -> String {
     let new = tag(if is_attribute { "attribute" } else { "user_data" }, attributes);
     let Some(rt_info) = rt_info else { return format!("<rt_info>{new}</rt_info>") };
@@ -54,7 +54,7 @@ pub(crate) fn with_entry(rt_info: Option<&str>, name: &str, attributes: &[(&str,
     }
 }
 
-/// Returns the value under these nested keys in the `<rt_info>` of a model; `None` if there is none.
+/// The value under these nested keys in the `<rt_info>` of a model; `None` if there is none.
 pub(crate) fn value_at(rt_info: &str, path: &[&str]) -> Option<String> {
     let (last, groups) = path.split_last()?;
     let group = groups.iter().try_fold(whole(rt_info), |group, key| Some(child(rt_info, group, key)?.span))?;
@@ -79,7 +79,7 @@ pub(crate) fn leaves(rt_info: &str) -> Vec<(Vec<String>, String)> {
     found
 }
 
-/// Returns the `<rt_info>` of a model with this value under these keys.
+/// The `<rt_info>` of a model with this value under these keys.
 ///
 /// # Errors
 /// A key before the last one that has a value, or a last key that is a group.
@@ -107,7 +107,7 @@ pub(crate) fn with_value(rt_info: &str, path: &[&str], value: &str) -> Result<St
     Err("a name is missing".to_owned())
 }
 
-/// Returns the `<rt_info>` of a model without the value or group under these keys, and without groups that have nothing
+/// The `<rt_info>` of a model without the value or group under these keys, and without groups that have nothing
 /// else. `None` if it does not exist.
 pub(crate) fn without_value(rt_info: &str, path: &[&str]) -> Option<String> {
     let (mut group, mut removed) = (whole(rt_info), None);
@@ -128,7 +128,7 @@ fn cut(text: &str, place: Span) -> String {
 /// Limit on the names of a path, because OpenVINO reads nested groups recursively.
 const DEEPEST: usize = 64;
 
-/// Returns the `<rt_info>` of a model, with the entries of another model that it lacks. Groups are copied completely.
+/// The `<rt_info>` of a model, with the entries of another model that it lacks. Groups are copied completely.
 pub(crate) fn with_missing(rt_info: &str, other: &str) -> String {
     let mut all = rt_info.to_owned();
     for missing in children(other, whole(other)) {
@@ -160,7 +160,7 @@ impl Child {
         (self.is_attribute() || self.name == "user_data") && self.written("name").as_deref() == Some(name)
     }
 
-    /// Returns the key that an element of a model's metadata stands for. A key that is no valid XML name is stored in
+    /// The key that an element of a model's metadata stands for. A key that is no valid XML name is stored in
     /// an attribute.
     fn key(&self) -> String {
         self.written("name").filter(|_| self.name == INFO).unwrap_or_else(|| self.name.clone())
@@ -174,7 +174,7 @@ fn whole(text: &str) -> Span {
     Span::new(0, text.len())
 }
 
-/// Returns the direct children of the element at a position, up to the first one that is incomplete.
+/// The direct children of the element at a position, up to the first one that is incomplete.
 fn children(text: &str, place: Span) -> Vec<Child> {
     let mut tokens = Tokens::new(text, place);
     let mut found = Vec::new();
@@ -227,7 +227,7 @@ fn spliced(text: &str, place: Span, new: &str) -> String {
     format!("{before}{new}{after}")
 }
 
-/// Returns the text with one more child at the end of an element, indented like its first child.
+/// The text with one more child at the end of an element, indented like its first child.
 fn with_child(text: &str, place: Span, new: &str) -> String {
     let element = place.text(text);
     let gap = children(text, place).first().map_or("", |first| {

@@ -62,7 +62,6 @@ impl Element<'_> {
     }
 }
 
-/// True if OpenVINO's parser accepts a text as the name of an element or attribute.
 pub(super) fn is_name(text: &str) -> bool {
     let starts = |b: u8| b.is_ascii_alphabetic() || matches!(b, b'_' | b':' | 128..);
     text.bytes().next().is_some_and(starts)

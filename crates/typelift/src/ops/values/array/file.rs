@@ -34,7 +34,7 @@ impl ArrayFile {
         &self.path
     }
 
-    /// Returns the same array of another file or with another name, as `new` changes both texts.
+    /// The same array of another file or with another name, as `new` changes both texts.
     ///
     /// # Errors
     /// The error of `new`.

@@ -116,7 +116,7 @@ impl Data {
         Some(())
     }
 
-    /// Returns the values at these positions, and `fill` for `None`.
+    /// The values at these positions, and `fill` for `None`.
     fn at(&self, places: impl Iterator<Item = Option<usize>>, fill: Fill) -> Option<Self> {
         fn at<T: Copy, L: FromIterator<T>>(
             places: impl Iterator<Item = Option<usize>>,
@@ -132,7 +132,7 @@ impl Data {
     }
 }
 
-/// Returns the number of elements of a tensor with these dimensions; `None` if it exceeds the limit.
+/// The number of elements of a tensor with these dimensions; `None` if it exceeds the limit.
 pub(crate) fn count(dims: &[usize]) -> Option<usize> {
     let fits = |count: &usize| *count <= MAX_ELEMENTS;
     // A dimension of 0 must not make a huge one acceptable.
@@ -148,7 +148,7 @@ pub(crate) fn strides(dims: &[usize]) -> Vec<usize> {
     strides
 }
 
-/// Returns all sums of one number from each list, the last list changing fastest. A sum is `None` if one of its
+/// All sums of one number from each list, the last list changing fastest. A sum is `None` if one of its
 /// numbers is.
 fn sums(lists: &[Vec<Option<usize>>]) -> impl Iterator<Item = Option<usize>> {
     let total: usize = lists.iter().map(Vec::len).product();
@@ -193,7 +193,7 @@ impl Array {
         }
     }
 
-    /// Returns the values as `i64`, as a cast in C++ does: fractions are truncated, and integers keep their low bits.
+    /// The values as `i64`, as a cast in C++ does: fractions are truncated, and integers keep their low bits.
     pub(crate) fn to_integers(&self) -> Few<i64> {
         match &self.data {
             Data::Ints(values) => Few::from_slice(&values.bits),
@@ -209,7 +209,7 @@ impl Array {
         }
     }
 
-    /// Returns the first integer that satisfies `is`; `None` for other types.
+    /// The first integer that satisfies `is`; `None` for other types.
     pub(crate) fn find_integer(&self, is: impl Fn(i128) -> bool) -> Option<i128> {
         match &self.data {
             Data::Ints(values) => values.iter().find(|&value| is(value)),
@@ -236,13 +236,13 @@ impl Array {
         }
     }
 
-    /// Returns a tensor with the values of this one at these positions in row-major order, and `fill` for `None`.
+    /// A tensor with the values of this one at these positions in row-major order, and `fill` for `None`.
     pub(crate) fn at(&self, dims: Few<usize>, places: impl Iterator<Item = Option<usize>>, fill: Fill) -> Option<Self> {
         let data = self.data.at(places.take(count(&dims)?), fill)?;
         Some(Self { element_type: self.element_type, dims, data })
     }
 
-    /// Returns a tensor with one axis for each list. The value at a position is the one at the sum of the lists'
+    /// A tensor with one axis for each list. The value at a position is the one at the sum of the lists'
     /// numbers, or `fill` if one of them is `None`.
     pub(crate) fn pick(&self, lists: &[Vec<Option<usize>>], fill: Fill) -> Option<Self> {
         let dims: Few<usize> = lists.iter().map(Vec::len).collect();
@@ -250,7 +250,7 @@ impl Array {
         self.at(dims, sums(lists), fill)
     }
 
-    /// Returns the tensor broadcast to `dims`. `places` are the positions of its axes among these.
+    /// The tensor broadcast to `dims`. `places` are the positions of its axes among these.
     pub(crate) fn stretched(&self, dims: &[usize], places: impl IntoIterator<Item = usize>) -> Option<Self> {
         if self.dims[..] == *dims {
             return Some(self.clone());
@@ -268,7 +268,7 @@ impl Array {
         self.pick(&lists, ZERO)
     }
 
-    /// Returns the slices of one axis at these indices; `None` if an index is out of range.
+    /// The slices of one axis at these indices; `None` if an index is out of range.
     pub(crate) fn take(&self, axis: usize, indices: impl Iterator<Item = usize>) -> Option<Self> {
         let strides = strides(&self.dims);
         let mut lists: Vec<_> = self.dims.iter().zip(&strides).map(|(&dim, &stride)| steps(dim, stride)).collect();
@@ -342,7 +342,7 @@ impl Array {
         self
     }
 
-    /// Returns, for each value, true if it is the largest number of its type, which OpenVINO reads as unlimited.
+    /// For each value, true if it is the largest number of its type, which OpenVINO reads as unlimited.
     pub(crate) fn is_open(&self) -> Vec<bool> {
         let largest = largest(self.element_type);
         match (&self.data, largest.as_ref().map(|largest| &largest.data)) {
@@ -377,7 +377,7 @@ impl Array {
         Some(Self { element_type: to, dims: self.dims.clone(), data })
     }
 
-    /// Returns the values in another type, each rounded to the nearest number and saturated. Integers lose their
+    /// The values in another type, each rounded to the nearest number and saturated. Integers lose their
     /// fractions.
     pub(crate) fn saturated(&self, to: ElementType) -> Option<Self> {
         let data = match (&self.data, to.kind()) {
@@ -429,7 +429,7 @@ pub(crate) fn steps(dim: usize, stride: usize) -> Vec<Option<usize>> {
     (0..dim).map(|index| Some(index * stride)).collect()
 }
 
-/// Returns the bits of the value at an index, for values of this many bits.
+/// The bits of the value at an index, for values of this many bits.
 fn code(bits: u32, bytes: &[u8], index: usize) -> Option<u64> {
     match bits {
         8 => bytes.get(index).copied().map(u64::from),
@@ -440,7 +440,6 @@ fn code(bits: u32, bytes: &[u8], index: usize) -> Option<u64> {
     }
 }
 
-/// Returns the bits of a value that shares one or three bytes with others.
 fn packed(bits: u32, bytes: &[u8], index: usize) -> Option<u64> {
     let byte = |at: usize| bytes.get(at).map(|&byte| u64::from(byte));
     Some(match bits {
@@ -600,7 +599,7 @@ pub(crate) fn truncate(element_type: ElementType, value: f64) -> i128 {
     }
 }
 
-/// Returns the largest number of a type as a tensor of rank 0; `None` for types without one in OpenVINO.
+/// The largest number of a type as a tensor of rank 0; `None` for types without one in OpenVINO.
 pub(crate) fn largest(element_type: ElementType) -> Option<Array> {
     let value = match element_type {
         ElementType::F64 | ElementType::F32 | ElementType::F16 | ElementType::Bf16 => largest_finite(element_type),

@@ -28,7 +28,7 @@ const TYPES: [(&str, ElementType); 12] = [
     ("f8", ElementType::F64),
 ];
 
-/// Returns the bytes before the values of an array; `None` if the format lacks the type.
+/// The bytes before the values of an array; `None` if the format lacks the type.
 pub(in crate::ops::values) fn head(element_type: ElementType, dims: &[usize]) -> Option<Vec<u8>> {
     let (code, _) = TYPES.iter().find(|(_, ty)| *ty == element_type)?;
     let order = if element_type.bits() > 8 { '<' } else { '|' };

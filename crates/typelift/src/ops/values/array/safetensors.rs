@@ -133,12 +133,12 @@ fn element_type(dtype: &str) -> Option<ElementType> {
     TYPES.iter().find(|(name, _)| *name == dtype).map(|(_, ty)| *ty)
 }
 
-/// Returns the name of a type in a header; `None` if the format lacks it.
+/// The name of a type in a header; `None` if the format lacks it.
 pub(in crate::ops::values) fn dtype(element_type: ElementType) -> Option<&'static str> {
     TYPES.iter().find(|(_, ty)| *ty == element_type).map(|(name, _)| *name)
 }
 
-/// Returns the bytes before the values of tensors in a file. The values follow in this order, without gaps.
+/// The bytes before the values of tensors in a file. The values follow in this order, without gaps.
 pub(in crate::ops::values) fn head(tensors: impl Iterator<Item = (String, &'static str, Vec<usize>, u64)>) -> Vec<u8> {
     let mut end = 0;
     let entry = |(name, dtype, shape, size)| {

@@ -40,7 +40,7 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
-    /// Returns the location of a constant's values; `None` if it does not declare their offset or count.
+    /// The location of a constant's values; `None` if it does not declare their offset or count.
     pub(crate) fn of(constant: &Layer) -> Option<Self> {
         let element_type = ElementType::from_name(constant.attribute("element_type")?.trim())?;
         let shape: Shape = constant.attribute("shape")?.parse().ok()?;
@@ -67,7 +67,7 @@ impl Stored {
         Some(audit)
     }
 
-    /// Returns the first value that satisfies `is`; `None` if there is none, or if bytes before it are missing.
+    /// The first value that satisfies `is`; `None` if there is none, or if bytes before it are missing.
     pub(crate) fn find(&self, weights: &Weights, is: impl Fn(f64) -> bool) -> Option<f64> {
         self.find_in(weights, |values| values.to_floats().iter().copied().find(|&value| is(value)))
     }
@@ -84,14 +84,14 @@ impl Stored {
         })
     }
 
-    /// Returns the chunk that begins with this value: its offset, length in bytes and number of values.
+    /// The chunk that begins with this value: its offset, length in bytes and number of values.
     fn chunk(&self, start: u64) -> Option<(u64, usize, usize)> {
         let count = CHUNK.min(self.count.checked_sub(start)?);
         let at = self.offset.checked_add(u64::try_from(byte_size(self.element_type, start)?).ok()?)?;
         Some((at, stored_size(self.element_type, count)?.try_into().ok()?, count.try_into().ok()?))
     }
 
-    /// Returns the values in another type; they are converted when they are read. `None` if one of the types is not
+    /// The values in another type; they are converted when they are read. `None` if one of the types is not
     /// numeric, or if bytes are missing.
     pub(crate) fn converted(self, to: ElementType, weights: &Arc<Weights>) -> Option<Converted> {
         let has_numbers =
@@ -152,7 +152,6 @@ impl Converted {
         read.ok().map(|()| bytes)
     }
 
-    /// Returns the bytes of a range of values whose ends are multiples of [`GROUP`].
     fn bytes(&self, values: Range<u64>) -> Option<Vec<u8>> {
         let Stored { element_type, offset, count } = self.from;
         let at = offset.checked_add(u64::try_from(byte_size(element_type, values.start)?).ok()?)?;
