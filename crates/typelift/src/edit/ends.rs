@@ -88,23 +88,40 @@ impl Edit<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn cut(&mut self, tensor: Output) -> Result<LayerId, EditError> {
-        self.checked_output(tensor)?;
-        let uses = self.consumers(tensor).map(|input| input.layer);
+        self.cut_all(&[tensor]).map(|results| results[0])
+    }
+
+    /// Cuts at many tensors. The time grows linearly with the graph.
+    ///
+    /// # Errors
+    /// The errors of [`cut`](Self::cut); [`EditError::Other`] if a tensor depends on another one.
+    pub(crate) fn cut_all(&mut self, tensors: &[Output]) -> Result<Vec<LayerId>, EditError> {
+        tensors.iter().try_for_each(|&tensor| self.checked_output(tensor).map(drop))?;
+        let uses = tensors.iter().flat_map(|&tensor| self.consumers(tensor)).map(|input| input.layer);
         let others = uses.filter(|&layer| !self.is(layer, LayerKind::Result)).collect();
         self.attempt(|edit| {
-            let result = edit.end_at(tensor, None)?;
-            let after: HashSet<_> = edit.following(others).into_iter().collect();
+            let results = tensors.iter().map(|&tensor| edit.end_at(tensor, None)).collect::<Result<Vec<_>, _>>()?;
+            let mut after: HashSet<_> = edit.following(others).into_iter().collect();
             // An Assign that is kept may read other variables, whose writers are needed then.
             let is_end = |id: LayerId| edit.is(id, LayerKind::Result) || edit.is(id, LayerKind::Assign);
             let ends = edit.layers().map(Layer::id).filter(|&id| is_end(id) && !after.contains(&id)).collect();
             let needed = edit.leading_to(ends);
+            let is_lost = |tensor: &&Output| after.contains(&tensor.layer) && !needed.contains(&tensor.layer);
+            if let Some(&lost) = tensors.iter().find(is_lost) {
+                let name = edit.name_of(lost);
+                let message = format!("`{name}` depends on another tensor of the list and would be removed with it");
+                return Err(EditError::Other(message));
+            }
+            for result in &results {
+                after.remove(result);
+            }
             let dead: Vec<_> = after.difference(&needed).copied().collect();
             let sources: HashSet<_> = dead.iter().flat_map(|&id| edit.producers(id)).flatten().collect();
             edit.remove_all(&dead)?;
             let left = sources.into_iter().map(|output| output.layer);
             let left: Vec<_> = left.filter(|&id| edit.layer(id).is_some()).collect();
             edit.remove_unused(left)?;
-            Ok(result)
+            Ok(results)
         })
     }
 

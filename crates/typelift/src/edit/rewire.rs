@@ -25,38 +25,60 @@ impl Edit<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn redirect(&mut self, old: Output, new: Output) -> Result<Vec<LayerId>, EditError> {
-        self.redirect_but(old, new, &HashSet::default())
+        self.redirect_all(&[old], &HashSet::default(), |_, _| Ok(new))
     }
 
-    /// Redirects a tensor as [`redirect`](Self::redirect) does. The layers of `kept` keep `old` too.
-    pub(crate) fn redirect_but(
+    /// Redirects tensors one after the other, as [`redirect`](Self::redirect) does, each to the tensor that `new` returns
+    /// for its position. The layers of `kept` keep the old tensors too.
+    pub(crate) fn redirect_all(
+        &mut self,
+        old: &[Output],
+        kept: &HashSet<LayerId>,
+        mut new: impl FnMut(&mut Edit<'_>, usize) -> Result<Output, EditError>,
+    ) -> Result<Vec<LayerId>, EditError> {
+        let order = self.topological_order().unwrap_or_default();
+        let mut ranks = order.into_iter().zip(0..).collect();
+        self.trimmed(|edit| {
+            old.iter().enumerate().try_for_each(|(at, &old)| {
+                let new = new(edit, at)?;
+                edit.redirect_one(old, new, kept, &mut ranks)
+            })
+        })
+    }
+
+    /// Redirects one tensor. `ranks` are the positions of layers after their producers, and are cleared if the new edges
+    /// violate this order.
+    fn redirect_one(
         &mut self,
         old: Output,
         new: Output,
         kept: &HashSet<LayerId>,
-    ) -> Result<Vec<LayerId>, EditError> {
+        ranks: &mut HashMap<LayerId, usize>,
+    ) -> Result<(), EditError> {
         self.graph.check_compatible(old, new)?;
-        let computed_from = self.computed_from(new.layer);
+        let rank = |id: &LayerId| ranks.get(id);
+        // No layer before `old` can use it, so the search ends there.
+        let is_before = |id: &LayerId| *id == old.layer || rank(id).is_some_and(|at| Some(at) < rank(&old.layer));
+        let computed_from = self.computed_from(new.layer, is_before);
         let keeps = |layer: &LayerId| computed_from.contains(layer) || kept.contains(layer);
         let uses: Vec<_> = self.consumers(old).filter(|input| !keeps(&input.layer)).collect();
         let result = uses.iter().map(|input| input.layer).find(|&user| self.is(user, LayerKind::Result));
         if let Some(result) = result.filter(|_| self.is(new.layer, LayerKind::Parameter)) {
             return Err(EditError::NamesResult { result });
         }
-        self.trimmed(|edit| {
-            edit.connect_all(uses.into_iter().map(|input| (new, input)))?;
-            if result.is_some() && !edit.is(old.layer, LayerKind::Parameter) {
-                edit.move_names(old, new)
-            } else {
-                Ok(())
-            }
-        })
+        let last = computed_from.iter().filter_map(rank).max();
+        if uses.iter().any(|input| rank(&input.layer) <= last) {
+            ranks.clear();
+        }
+        self.connect_all(uses.into_iter().map(|input| (new, input)))?;
+        let is_output = result.is_some() && !self.is(old.layer, LayerKind::Parameter);
+        if is_output { self.move_names(old, new) } else { Ok(()) }
     }
 
-    fn computed_from(&self, layer: LayerId) -> HashSet<LayerId> {
+    fn computed_from(&self, layer: LayerId, is_before: impl Fn(&LayerId) -> bool) -> HashSet<LayerId> {
         let (mut found, mut pending) = (HashSet::default(), vec![layer]);
         while let Some(id) = pending.pop() {
-            if found.insert(id) {
+            if !is_before(&id) && found.insert(id) {
                 pending.extend(self.producers(id).into_iter().flatten().map(|source| source.layer));
             }
         }
@@ -94,9 +116,10 @@ impl Edit<'_> {
         self.attempt(|edit| {
             let results = edit.unordered().map(Layer::id).filter(|&id| edit.is(id, LayerKind::Result)).collect();
             let needed = edit.leading_to(results);
-            edits(edit)?;
             // Layers that were unused before the edit are kept.
-            let is_kept = |id: &LayerId| !needed.contains(id) || edit.is(*id, LayerKind::Result);
+            let unused: HashSet<_> = edit.unordered().map(Layer::id).filter(|id| !needed.contains(id)).collect();
+            edits(edit)?;
+            let is_kept = |id: &LayerId| unused.contains(id) || edit.is(*id, LayerKind::Result);
             let kept = edit.leading_to(edit.unordered().map(Layer::id).filter(is_kept).collect());
             let dead: Vec<_> = edit.layers().map(Layer::id).filter(|id| !kept.contains(id)).collect();
             edit.remove_all(&dead)?;

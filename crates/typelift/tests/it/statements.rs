@@ -301,6 +301,34 @@ fn cut_takes_brackets_as_its_help_prints_them() {
     refuses(SUM, &[("cut [c .. d]", "expected `,` or `]`")]);
 }
 
+const SIBLINGS: &str = "
+    x = Parameter : f32[4]
+    a.0 = Relu(x)
+    a.1 = Sin(a.0)
+    b.0 = Abs(a.1)
+    b.1 = Exp(a.1)
+    s = Add(b.0, b.1)
+    r = Result(s)
+";
+
+#[test]
+fn a_pattern_is_redirected_and_cut_as_a_whole() {
+    // Of the layers that replace matches, those that a later match leaves without a use are removed.
+    let model = rewritten(SIBLINGS, "redirect a.* -> Floor(x)").unwrap();
+    assert_eq!(model.graph().layers().filter(|layer| layer.ty() == "Floor").count(), 1, "{model}");
+    // The order in the file is no order of the layers.
+    let reversed: Vec<_> = SIBLINGS.trim().lines().rev().collect();
+    let model = rewritten(&reversed.join("\n"), "redirect a.* -> x").unwrap();
+    assert!(model.graph().find("a.0").is_err() && model.graph().find("a.1").is_err(), "{model}");
+    // A consumer that the new tensor is computed from keeps the old one, whatever was redirected before.
+    let model = rewritten(SIBLINGS, "redirect a.? -> Add(_, b.1)").unwrap();
+    assert_eq!(model.graph().users(model.graph().find("a.1").unwrap()).count(), 2, "{model}");
+    // A match that only removed layers use becomes an output too.
+    let model = rewritten(SIBLINGS, "cut b.*").unwrap();
+    assert_eq!(model.outputs().count(), 2, "{model}");
+    refuses(SIBLINGS, &[("cut a.*", "`a.1` depends on another tensor of the list")]);
+}
+
 #[test]
 fn rules_use_the_tensors_that_let_has_named() {
     let model = rewritten(SUM, "let half = Multiply(a, 0.5)\nAbs(x) => Maximum(x, half)").unwrap();

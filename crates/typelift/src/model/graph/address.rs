@@ -261,7 +261,7 @@ impl Model {
     /// ```
     pub fn find(&self, word: &str) -> Result<(Place, LayerId), FindError> {
         let layer = |graph: &Graph, word: &str| graph.find(word).map(|id| id.output(0));
-        self.find_beyond(word, layer(self.graph(), word), layer).map(|(place, tensor)| (place, tensor.layer))
+        self.find_beyond(word, layer, |_, id| id.output(0)).map(|(place, tensor)| (place, tensor.layer))
     }
 
     /// Returns the tensor that a word means, and the place of its graph. The word is read as by [`find`](Self::find); a layer
@@ -270,7 +270,7 @@ impl Model {
     /// # Errors
     /// [`FindError`] if there is none, or more than one.
     pub fn find_tensor(&self, word: &str) -> Result<(Place, Output), FindError> {
-        self.find_beyond(word, self.graph().tensor(word), Graph::tensor)
+        self.find_beyond(word, Graph::tensor, Graph::main_tensor)
     }
 
     /// Returns all layers that a word means, as [`find`](Self::find) reads it: a pattern means all that match.
@@ -285,14 +285,15 @@ impl Model {
         }
     }
 
-    /// Goes on where the model's own graph has nothing of this name.
-    pub(super) fn find_beyond(
+    /// Searches the model's own graph, then all bodies. `read` interprets a word in one graph; `main` returns the tensor
+    /// of a layer that a pattern matches.
+    fn find_beyond(
         &self,
         word: &str,
-        own: Result<Output, FindError>,
         read: impl Fn(&Graph, &str) -> Result<Output, FindError>,
+        main: impl Fn(&Graph, LayerId) -> Output,
     ) -> Result<(Place, Output), FindError> {
-        let unknown = match own {
+        let unknown = match read(self.graph(), word) {
             Ok(found) => return Ok((Place::default(), found)),
             Err(unknown @ FindError::Unknown(_)) => unknown,
             Err(error) => return Err(error),
@@ -311,10 +312,11 @@ impl Model {
             }
         }
         if found.is_empty() && !is_id {
-            for (place, id) in self.matching(word) {
-                let tensor = self.graph_at(&place).map(|graph| read(graph, &format!("id:{id}"))).transpose()?;
-                found.extend(tensor.map(|tensor| (place, tensor)));
-            }
+            let matching = self.matching(word).into_iter();
+            found.extend(matching.filter_map(|(place, id)| {
+                let tensor = main(self.graph_at(&place)?, id);
+                Some((place, tensor))
+            }));
         }
         match found.len() {
             0 => Err(unknown),

@@ -118,15 +118,10 @@ fn tap(model: &mut Model, name: &str, new: Option<&str>) -> Result<(), String> {
 }
 
 fn cut(model: &mut Model, names: &[String]) -> Result<(), String> {
-    for name in names {
-        for (tensor, found) in tensors(model, name)? {
-            if model.graph().output(tensor).is_none() {
-                return Err(format!("`{found}` depends on another tensor of the list and was removed with it"));
-            }
-            edited(model, |edit| edit.cut(tensor))?;
-        }
-    }
-    Ok(())
+    names.iter().try_for_each(|name| {
+        let found: Vec<_> = tensors(model, name)?.into_iter().map(|(tensor, _)| tensor).collect();
+        edited(model, |edit| edit.cut_all(&found).map(drop))
+    })
 }
 
 /// Extracts blocks: the tensors that they use become inputs, those that others use become outputs.

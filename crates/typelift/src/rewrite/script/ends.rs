@@ -117,22 +117,19 @@ pub(super) fn order(model: &mut Model, end: End, names: &[String]) -> Result<(),
 
 /// Connects the consumers of tensors to an expression.
 pub(super) fn redirect(model: &mut Model, lets: &Lets, name: &str, value: &Formula) -> Result<(), String> {
-    for (tensor, found) in tensors(model, name)? {
-        let Some(like) = model.graph().output(tensor).map(|port| port.tensor_type()) else {
-            return Err(format!(
-                "`{found}` does not exist any more: redirecting another tensor of `{name}` removed it"
-            ));
-        };
-        let value = value.resolve(model, lets, Some(Own { tensor, name: Some((name, &found)) }))?;
-        edited(model, |edit| {
-            let new = value.build(edit, Some(&like))?;
-            if new == tensor {
-                return Err(EditError::Other(format!("`{found}` would be connected to itself")));
-            }
-            edit.redirect_but(tensor, new, &lets.added).map(drop)
-        })?;
-    }
-    Ok(())
+    let found = tensors(model, name)?;
+    let owns: Vec<_> = found.iter().map(|(tensor, found)| Own { tensor: *tensor, name: Some((name, found)) }).collect();
+    let values = value.resolve_all(model, lets, &owns)?;
+    let old: Vec<_> = found.iter().map(|(tensor, _)| *tensor).collect();
+    let new = |edit: &mut Edit<'_>, at: usize| {
+        let like = edit.checked_output(old[at])?.tensor_type();
+        let new = values[at].build(edit, Some(&like))?;
+        if new == old[at] {
+            return Err(EditError::Other(format!("`{}` would be connected to itself", found[at].1)));
+        }
+        Ok(new)
+    };
+    edited(model, |edit| edit.redirect_all(&old, &lets.added, new).map(drop))
 }
 
 pub(super) fn layout(model: &mut Model, name: &str, value: &str) -> Result<(), String> {

@@ -81,6 +81,13 @@ const STATEMENTS: &[&str] = &[
     "tap sum.*",
     "tap a.* as tapped.*",
     "cut a.* .. present.*",
+    "cut a.*",
+    "redirect a.* -> \"c.*\"",
+    "redirect m.* -> Abs(_)",
+    "redirect a.* -> Multiply(\"past.*\", 2)",
+    "keep f32 a.*",
+    "keep f32 type:Add",
+    "unkeep a.*",
     "inline if.*",
     "set c.* = 2",
     "info a.* : key = 1",
@@ -119,6 +126,21 @@ fn statements_over_patterns_take_linear_time() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A chain of layers, each after an Abs.
+fn chain(count: usize) -> String {
+    let layers: String = (0..count).map(|at| format!("a.{at} = Abs(y.{at})\ny.{} = Relu(a.{at})\n", at + 1)).collect();
+    format!("y.0 = Parameter : f32[2]\n{layers}r = Result(y.{count})\n")
+}
+
+#[test]
+fn layers_of_a_chain_are_bypassed_in_linear_time() {
+    is_linear(chain, |model| {
+        let script: Script = "redirect a.* -> \"y.*\"".parse().unwrap();
+        let (model, _) = script.run(model).unwrap();
+        assert!(model.graph().find("a.1").is_err());
+    });
 }
 
 #[test]
