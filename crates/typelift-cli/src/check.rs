@@ -7,14 +7,13 @@ use std::sync::{Arc, LazyLock};
 
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
-use typelift::check::Device;
 use typelift::findings::{
     About, Code, Count, Diagnostic, Diagnostics, Document, Frame, Severity, TextEdit, Voice, shell_command,
 };
 use typelift::ops::Release;
 use typelift::programs::Program;
 use typelift::promote::ElementType;
-use typelift::{Checked, Checking, Model, NeedForWeights};
+use typelift::{Checked, Checking, Device, Model, NeedForWeights};
 
 use crate::batch::{ARRAY, Inputs, LINES};
 use crate::explain::find_code;
@@ -156,7 +155,7 @@ impl FromStr for Purpose {
     fn from_str(text: &str) -> Result<Self, String> {
         let written = text.to_lowercase();
         // Other programs spell the types differently: bfloat16, int32.
-        let text = typelift::named_element_type(&written).map_or(written.clone(), |ty| ty.name().to_owned());
+        let text = typelift::host::named_element_type(&written).map_or(written.clone(), |ty| ty.name().to_owned());
         let known: Vec<_> = ["f16", "bf16", "i32", "cpu", "gpu", "npu"]
             .map(str::to_owned)
             .into_iter()
@@ -169,7 +168,7 @@ impl FromStr for Purpose {
         }
         let device = text.parse().map(Self::Device);
         let program = || text.parse().map(Self::Program);
-        typelift::named_element_type(&text).map(Self::Precision).ok_or(()).or(device).or_else(|_| program())
+        typelift::host::named_element_type(&text).map(Self::Precision).ok_or(()).or(device).or_else(|_| program())
     }
 }
 

@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 use clap::ArgGroup;
 use clap::builder::PossibleValuesParser;
-use typelift::check::Device;
 use typelift::convert::strip::{Stripped, Values};
 use typelift::convert::{ConvertError, Converted, Unneeded};
-use typelift::findings::{Code, Diagnostic, Voice};
+use typelift::findings::{Code, Diagnostic, Diagnostics, Voice};
 use typelift::ops::Release;
 use typelift::passes::Align;
 use typelift::precision::{KeepPattern, TypeMap};
-use typelift::{Diagnostics, Export, Model};
+use typelift::values::Export;
+use typelift::{Device, Model};
 
 use crate::batch::Inputs;
 use crate::changing::ChangeArgs;
@@ -64,7 +64,7 @@ settings_args! {
   typelift convert --quantize int4_sym --group-size 64 model.xml -o out.xml
   typelift convert --quantize int8_sym --only 'type:MatMul' model.xml -o out.xml
   cat model.xml | typelift convert - -o - > out.xml")]
-pub(crate) struct Args for typelift::Conversion {
+pub(crate) struct Args for typelift::convert::Conversion {
     #[command(flatten)]
     inputs: Inputs,
     #[command(flatten)]
@@ -263,7 +263,7 @@ impl Args {
         Ok(Conversion { totals: Some(totals), report })
     }
 
-    fn conversion(&self) -> Result<typelift::Conversion, Failure> {
+    fn conversion(&self) -> Result<typelift::convert::Conversion, Failure> {
         let unneeded = match self {
             Self { keep_noop_converts: true, .. } => Unneeded::Kept,
             Self { eliminate_converts: true, .. } => Unneeded::Redundant,
@@ -271,7 +271,7 @@ impl Args {
         };
         let (InputChanges { set_type, .. }, InterfaceChanges { input_type, output_type, input_layout, output_layout }) =
             (self.changes.clone(), self.interface.clone());
-        let mut conversion = typelift::Conversion::default();
+        let mut conversion = typelift::convert::Conversion::default();
         self.fill(&mut conversion);
         conversion.align = Align::named(&self.align, self.openvino.attributes()).unwrap_or_default();
         conversion.unneeded = unneeded;
@@ -309,7 +309,7 @@ impl Args {
     fn offer<'i>(&self, input: &'i Input, diagnostics: &mut Diagnostics) -> Option<&'i Path> {
         let file = input.as_argument().filter(|_| self.changes.is_empty() && self.interface.is_empty())?;
         let original = input.read().ok()?.model.take()?;
-        typelift::fix::try_actions(&original, &mut diagnostics.list);
+        typelift::try_actions(&original, &mut diagnostics.list);
         Some(file)
     }
 }

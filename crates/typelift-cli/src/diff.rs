@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use anstyle::{AnsiColor, Style};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
-use typelift::diff::{Alike, Change, ChangeKind, Consequence, Diff, InfoChange, alike};
+use typelift::alike;
+use typelift::explain::{Alike, Change, ChangeKind, Consequence, Diff, InfoChange};
 use typelift::findings::{FileName, grouped};
 
 use crate::batch::STACK;

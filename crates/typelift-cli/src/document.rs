@@ -1,7 +1,8 @@
 //! JSON documents of the program.
 
 use serde::Serialize;
-use typelift::{Diagnostic, Model};
+use typelift::Model;
+use typelift::findings::Diagnostic;
 
 /// The version of the JSON format. It increases when a name is removed or changes its meaning; names can be added at
 /// any time.

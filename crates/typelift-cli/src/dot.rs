@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fmt::{Display, Write as _};
 
 use typelift::graph::{Body, Direction};
-use typelift::notation::Line;
 use typelift::promote::{ElementType, Kind};
+use typelift::rewrite::notation::Line;
 use typelift::{Graph, Layer, LayerId, Model};
 
 use crate::gate::Clean;

@@ -1,8 +1,7 @@
 //! `typelift explain`: describes a finding.
 
 use anstyle::Style;
-use typelift::Code;
-use typelift::findings::Severity;
+use typelift::findings::{Code, Severity};
 
 use crate::columns::{Columns, Side};
 use crate::failure::Failure;

@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use typelift::WeightsMode;
-use typelift::save::{self, FileId};
+use typelift::host::{self, FileId};
 
 use crate::failure::Failure;
 use crate::input::{Input, is_stdout};
@@ -136,7 +136,7 @@ fn taken(path: &Path, what: &str, reason: &str) -> Failure {
 
 /// Fails for a file of several names, only one of which would get the new model.
 fn check_names(path: &Path) -> Result<(), Failure> {
-    match save::count_names(path) {
+    match host::count_names(path) {
         Ok(names @ 2..) => {
             let reason = format!("the file has {names} names (hard links), and the others would keep the old model");
             Err(refused(path, &reason)

@@ -8,11 +8,12 @@ use std::str::FromStr;
 use std::sync::{Arc, OnceLock};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use typelift::edit::inputs_outputs::{End, InterfaceError, LayoutChange};
 use typelift::findings::{Code, Diagnostic, Diagnostics, shell_word};
+use typelift::host::{self, Stamp, named_element_type};
 use typelift::promote::ElementType;
-use typelift::save::{self, Stamp};
 use typelift::shape::{Dim, Shape};
-use typelift::{End, InterfaceError, Layer, LayerId, LayoutChange, Model, Weights, xml};
+use typelift::{Layer, LayerId, Model, Weights, xml};
 
 use crate::failure::Failure;
 use crate::render::STAND_IN;
@@ -124,7 +125,7 @@ fn parse_type(text: &str) -> Result<(String, ElementType), String> {
 /// A parser of these names. Those of element types are also understood in the spelling of other programs.
 pub(crate) fn names(known: &[&'static str]) -> PossibleValuesParser {
     let others = ["float16", "fp16", "half", "bfloat16", "float32", "fp32", "float", "single", "int32"];
-    let others = others.map(|other| (other, typelift::named_element_type(other)));
+    let others = others.map(|other| (other, named_element_type(other)));
     let value = |name: &&'static str| {
         let is_same = |ty: &Option<ElementType>| ty.is_some_and(|ty| ty.name() == *name);
         let same = others.iter().filter(|(_, ty)| is_same(ty)).map(|&(other, _)| other);
@@ -148,10 +149,10 @@ const LONG_NAMES: [&str; 13] = [
 
 /// Reads an element type in the spelling of any program.
 pub(crate) fn element_type(text: &str) -> Result<ElementType, String> {
-    let known = typelift::named_element_type(text).filter(|ty| ty.port_name().is_some());
+    let known = named_element_type(text).filter(|ty| ty.port_name().is_some());
     known.ok_or_else(|| {
         let names = ElementType::all().filter(|ty| ty.port_name().is_some()).map(ElementType::name);
-        let near = typelift::near(text, names.chain(LONG_NAMES)).and_then(|near| typelift::named_element_type(&near));
+        let near = typelift::near(text, names.chain(LONG_NAMES)).and_then(|near| named_element_type(&near));
         let near = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
         format!("`{text}` is not an element type such as f32, f16, bf16, i64, i32, u8 or boolean{near}")
     })
@@ -355,7 +356,7 @@ impl Input {
         let mut found = read();
         // While another run replaces a pair, its .xml is missing.
         if found.as_ref().is_err_and(|error: &io::Error| error.kind() == ErrorKind::NotFound) {
-            if save::is_half_written(path).unwrap_or(false) {
+            if host::is_half_written(path).unwrap_or(false) {
                 return Err(half_written(path));
             }
             found = read();
@@ -423,7 +424,7 @@ impl InputChanges {
         let known = typelift::shapes(&copy);
         for (name, length) in &self.set_length {
             let Some(symbol) = known.symbol(name) else {
-                let names: Vec<&str> = known.symbols().iter().map(typelift::symbols::Symbol::name).collect();
+                let names: Vec<&str> = known.symbols().iter().map(typelift::shape::Symbol::name).collect();
                 let failure = Failure::new(format!("the model has no open length `{name}`"));
                 return Err(match names[..] {
                     [] => failure.help("no length of its inputs is open"),
@@ -529,6 +530,6 @@ pub(crate) fn infer(model: &mut Model, diagnostics: &mut Diagnostics, changed: &
     if damaged {
         found.retain(|diagnostic: &Diagnostic| diagnostic.code != Code::WrongInputCount);
     }
-    typelift::trace_changes(model.graph(), changed, &mut found);
+    typelift::edit::inputs_outputs::trace_changes(model.graph(), changed, &mut found);
     diagnostics.list.append(&mut found);
 }

@@ -107,7 +107,7 @@ mod signals {
             let mut signals = Signals::new(requests())?;
             let clean = move || {
                 for signal in signals.forever() {
-                    typelift::save::interrupt();
+                    typelift::host::interrupt();
                     // The signal ends the process, and the parent process sees that.
                     let _ended = emulate_default_handler(signal);
                 }

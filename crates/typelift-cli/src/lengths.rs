@@ -5,9 +5,8 @@ use std::fmt::Write as _;
 
 use anstyle::Style;
 use serde::Serialize;
-use typelift::findings::LayerRef;
-use typelift::span::Lines;
-use typelift::symbols::{Constraint, Noticed, Reads, Reason, Symbol};
+use typelift::findings::{LayerRef, Lines};
+use typelift::shape::{Constraint, Noticed, Reads, Reason, Symbol};
 use typelift::{Model, Output, Shapes};
 
 use crate::columns::{Columns, Side};

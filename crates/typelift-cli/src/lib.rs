@@ -182,7 +182,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     terminal.is_quiet = cli.general.quiet;
     let start = cli.general.verbose.then(Instant::now);
     input::limit_memory(cli.general.max_memory);
-    typelift::save::on_wait(terminal::say_waiting);
+    typelift::host::on_wait(terminal::say_waiting);
     panics::expect(&arguments);
     let result = panics::catch(None, || match cli.verb {
         Verb::Check(Deferred(args)) => check::run(&args, &mut terminal),

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use typelift::save::FileId;
+use typelift::host::FileId;
 
 /// Why such a file is not written.
 pub(crate) const TEXT: &str = "a text is read from it";

@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use typelift::findings::{Diagnostic, Message, Text, grouped};
-use typelift::save::{self, FileId, SaveError, SaveOptions};
+use typelift::host::{self, FileId};
+use typelift::values::{Export, ExportError};
 use typelift::xml::{self, WriteOptions};
-use typelift::{Export, ExportError, Model, WeightsMode};
+use typelift::{Model, SaveError, SaveOptions, WeightsMode};
 
 use crate::failure::Failure;
 use crate::gate::Form;
@@ -141,7 +142,7 @@ impl Target {
         let target = Self::plan(args, input)?;
         match &target {
             Some(Self::File(place)) if place.in_place && !place.path.exists() => {
-                save::recover(&place.path).map_err(|error| Failure::io("write", &place.path, &error))?;
+                host::recover(&place.path).map_err(|error| Failure::io("write", &place.path, &error))?;
                 Self::plan(args, input)
             }
             _ => Ok(target),
@@ -205,7 +206,7 @@ impl Target {
                 };
                 let help =
                     "put the .bin of the model there, name it with --bin, or write the graph alone with --weights none";
-                save::missing_weights(model).map(|refusal| refusal.note(wanted).help(help))
+                host::missing_weights(model).map(|refusal| refusal.note(wanted).help(help))
             }
             _ => None,
         }
@@ -249,7 +250,7 @@ impl Destination {
     /// A note for a graph that was written without its weights next to a .bin that may belong to another model.
     fn weights_beside(&self, model: &Model) -> Option<String> {
         let beside = self.path.with_extension("bin");
-        let needs_weights = !model.weights().is_empty() || save::missing_weights(model).is_some();
+        let needs_weights = !model.weights().is_empty() || host::missing_weights(model).is_some();
         if self.weights != WeightsMode::None || !needs_weights || !beside.exists() {
             return None;
         }
@@ -364,7 +365,7 @@ fn write_document(
         // Writing to a pipe takes as long as its reader.
         return write(&mut open_stream(path)?).map_err(failed);
     }
-    uninterrupted(is_short, || save::replace(path, |file| write(file)).map_err(failed))
+    uninterrupted(is_short, || host::replace(path, |file| write(file)).map_err(failed))
 }
 
 /// Opens a pipe or device. The reader of a pipe may start a moment later.

@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use anstyle::Style;
-use typelift::findings::{Code, Count, Diagnostic, Diagnostics, Voice, grouped, shell_command, shell_word, size};
-use typelift::map::PrecisionMap;
+use typelift::explain::Stats;
+use typelift::explain::map::PrecisionMap;
+use typelift::findings::{
+    Code, Count, Diagnostic, Diagnostics, Lines, Voice, grouped, shell_command, shell_word, size,
+};
 use typelift::promote::ElementType;
 use typelift::shape::TensorType;
-use typelift::span::Lines;
-use typelift::stats::Stats;
 use typelift::{Checking, IrVersion, Layer, Model, NeedForWeights, Output, Shapes};
 
 use crate::columns::{Columns, Side, count};
@@ -173,7 +174,7 @@ fn has_errors(found: &[Diagnostic]) -> bool {
 
 /// About how many bytes the weights take if `--compress f16` stores them; `None` if there is little to gain.
 fn in_f16(stats: &Stats) -> Option<u64> {
-    let stored = |weight: &typelift::stats::Weight| match weight.element_type {
+    let stored = |weight: &typelift::explain::Weight| match weight.element_type {
         ElementType::F32 => weight.bytes / 2,
         ElementType::F64 => weight.bytes / 4,
         _ => weight.bytes,

@@ -6,15 +6,16 @@ use std::fmt::{self, Display, Formatter, Write as _};
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use typelift::convert::Converted;
-use typelift::diff::InfoChange;
-use typelift::findings::{FileName, LayerRef};
-use typelift::graph::{Layer, Place};
+use typelift::convert::retarget::Retargeted;
+use typelift::edit::inputs_outputs::Reshaped;
+use typelift::explain::InfoChange;
+use typelift::findings::{Diagnostic, FileName, LayerRef};
+use typelift::graph::Place;
+use typelift::host::without_numbers;
 use typelift::passes::{Action, Change};
-use typelift::precision;
 use typelift::promote::ElementType;
-use typelift::retarget::Retargeted;
 use typelift::rewrite::Site;
-use typelift::{Diagnostic, IrVersion, LayerId, Model, Reshaped, without_numbers};
+use typelift::{IrVersion, Layer, LayerId, Model, precision};
 use unicode_width::UnicodeWidthStr;
 
 use crate::fit;
@@ -139,7 +140,7 @@ impl Plan {
 
     /// Adds the lines of the file, which only a report has.
     pub(crate) fn with_lines(mut self, model: &Model) -> Self {
-        let lines = typelift::span::Lines::new(model.source().clone());
+        let lines = typelift::findings::Lines::new(model.source().clone());
         for Entry { change, line } in &mut self.converts {
             *line = change.span().map(|span| lines.line_at(span.start));
         }

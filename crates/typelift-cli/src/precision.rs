@@ -41,11 +41,11 @@ pub(crate) struct StorageArgs {
 }
 
 fn half() -> impl TypedValueParser<Value = ElementType> {
-    names(&["f16", "bf16"]).try_map(|name| typelift::named_element_type(&name).ok_or("unknown"))
+    names(&["f16", "bf16"]).try_map(|name| typelift::host::named_element_type(&name).ok_or("unknown"))
 }
 
 fn float() -> impl TypedValueParser<Value = ElementType> {
-    names(&["f16", "f32"]).try_map(|name| typelift::named_element_type(&name).ok_or("unknown"))
+    names(&["f16", "f32"]).try_map(|name| typelift::host::named_element_type(&name).ok_or("unknown"))
 }
 
 fn relative_error(text: &str) -> Result<f64, String> {

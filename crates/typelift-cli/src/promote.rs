@@ -454,7 +454,7 @@ fn operand(rules: &RuleSet, text: &str) -> Result<Operand, Failure> {
     };
     let respelled = || {
         let (name, shape) = text.split_at(text.find(['[', '*']).unwrap_or(text.len()));
-        let name = rules.type_name(typelift::named_element_type(name)?);
+        let name = rules.type_name(typelift::host::named_element_type(name)?);
         rules.operand(&format!("{name}{shape}")).ok()
     };
     rules.operand(text).or_else(|error| respelled().ok_or_else(|| unknown(error.to_string())))

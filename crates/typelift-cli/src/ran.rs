@@ -5,9 +5,10 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use anstyle::Style;
-use typelift::findings::{Message, Text, Voice, grouped};
+use typelift::Model;
+use typelift::findings::{Diagnostic, Message, Text, Voice, grouped};
 use typelift::promote::ElementType;
-use typelift::{Diagnostic, Model, ReadError, xml};
+use typelift::xml::{self, ReadError};
 use typelift_run::execution::{Became, Execution, Ran, StoredWeights};
 
 use crate::columns::{Columns, Side};

@@ -6,9 +6,10 @@ use std::fmt::Write as _;
 use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Element, Group, Level, Origin, Renderer, Snippet, normalize_untrusted_str};
-use typelift::findings::{Code, Count, Diagnostic, Diagnostics, Label, LayerRef, Remedy, Severity, Voice, shell_word};
-use typelift::span::Lines;
-use typelift::without_numbers;
+use typelift::findings::{
+    Code, Count, Diagnostic, Diagnostics, Label, LayerRef, Lines, Remedy, Severity, Voice, shell_word,
+};
+use typelift::host::without_numbers;
 
 use unicode_width::UnicodeWidthStr;
 

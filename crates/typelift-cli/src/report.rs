@@ -6,11 +6,10 @@ use std::path::Path;
 
 use anstream::adapter::strip_str;
 use serde::Serialize;
+use typelift::Model;
 use typelift::convert::Converted;
-use typelift::diff::Diff;
-use typelift::findings::{Document, Voice};
-use typelift::why::Derivation;
-use typelift::{Diagnostic, Diagnostics, Model};
+use typelift::explain::{Derivation, Diff};
+use typelift::findings::{Diagnostic, Diagnostics, Document, Voice};
 use typelift_run::verify::Runner;
 
 use crate::document::Asked;

@@ -140,7 +140,7 @@ impl Args {
             text += statement;
             text += "\n";
         }
-        let script: Script = text.parse().map_err(|error: typelift::notation::NotationError| {
+        let script: Script = text.parse().map_err(|error: typelift::rewrite::notation::NotationError| {
             let (line, _) = error.line_column();
             let place = if self.statements.is_empty() { format!("line {line}: ") } else { String::new() };
             let failure = Failure::new(format!("{place}{}{}", error.message(), error.excerpt()));

@@ -5,10 +5,11 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use anstyle::{AnsiColor, Style};
-use typelift::blocks::Blocks;
+use typelift::explain::blocks::Blocks;
 use typelift::findings::Voice;
-use typelift::notation::{self, Line};
-use typelift::{Export, Graph, Layer, LayerId, Model, Shapes};
+use typelift::rewrite::notation::{self, Line};
+use typelift::values::Export;
+use typelift::{Graph, Layer, LayerId, Model, Shapes};
 use unicode_width::UnicodeWidthStr;
 
 use crate::failure::Failure;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use typelift::map::{ValuePath, ValueStep};
+use typelift::explain::map::{ValuePath, ValueStep};
 use unicode_width::UnicodeWidthStr;
 
 use crate::columns::count;

@@ -3,7 +3,7 @@
 use std::io::{BufRead, Read};
 use std::path::Path;
 
-use typelift::save::open_regular;
+use typelift::host::open_regular;
 
 use crate::failure::Failure;
 use crate::noted;

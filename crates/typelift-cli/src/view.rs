@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use typelift::findings::Voice;
-use typelift::{Checking, Diagnostic, Model, NeedForWeights};
+use typelift::findings::{Diagnostic, Voice};
+use typelift::{Checking, Model, NeedForWeights};
 use typelift_run::execution::Ran;
 use typelift_view::{Before, Page};
 

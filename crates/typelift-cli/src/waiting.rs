@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use typelift::progress::watch;
+use typelift::host::progress::watch;
 
 use crate::failure::Failure;
 

@@ -6,11 +6,11 @@ use std::path::Path;
 
 use serde::Serialize;
 use typelift::Model;
+use typelift::explain::map::ValuePath;
+use typelift::explain::{Derivation, Rule, Step};
 use typelift::findings::{FileName, shell_word};
 use typelift::graph::FindError;
-use typelift::map::ValuePath;
 use typelift::ops::LayerKind;
-use typelift::why::{Derivation, Rule, Step};
 use typelift_run::execution::RanLayer;
 
 use crate::columns::count;

@@ -25,16 +25,16 @@ pub enum PromotedAs {
 
 /// Definition of a rule set. [`RuleSet`](crate::RuleSet) and the program use only this interface.
 pub trait Rules {
-    /// Returns the word that selects the rule set: `pytorch`.
+    /// The word that selects the rule set: `pytorch`.
     fn name(&self) -> &'static str;
 
-    /// Returns its name in messages and its spelling of types.
+    /// Its name in messages and its spelling of types.
     fn system(&self) -> System;
 
     /// True if it has the type. `dynamic` is known to all rule sets and is never asked for.
     fn has_type(&self, ty: ElementType) -> bool;
 
-    /// Returns a row of its table of operations. `result_type` is one of them.
+    /// A row of its table of operations. `result_type` is one of them.
     fn operation(&self, at: usize) -> Option<&'static Operation>;
 
     /// Decides for an operation and a number of operands that it accepts. All ranks and types are known.
@@ -63,6 +63,7 @@ pub trait Rules {
         &[]
     }
 
+    /// The rule set's operation whose rule applies to operations of models that promote this way.
     fn operation_for(&self, _promoted_as: PromotedAs) -> &'static str {
         "add"
     }
@@ -83,6 +84,7 @@ pub trait Rules {
         fidelity(from, to).is_some_and(Fidelity::is_exact)
     }
 
+    /// The type that a floating-point operation converts integers and booleans to.
     fn default_float(&self) -> ElementType {
         ElementType::F32
     }
@@ -93,9 +95,10 @@ pub trait Rules {
         false
     }
 
-    /// Returns the operand categories that matter, each a side of the printed matrix.
+    /// The operand categories that matter, each a side of the printed matrix.
     fn categories(&self) -> &'static [Category];
 
+    /// The settings of the rule set.
     fn settings(&self) -> &'static [Setting] {
         &[]
     }
@@ -120,6 +123,7 @@ pub struct Setting {
     pub is_laxer: bool,
 }
 
+/// The rows of the table of operations.
 pub(crate) fn operations(rules: &dyn Rules) -> impl Iterator<Item = &'static Operation> + '_ {
     (0..).map_while(|at| rules.operation(at))
 }

@@ -1,8 +1,7 @@
 //! Lists whose text is formatted on demand.
 
 use pyo3::prelude::*;
-use typelift::diff::Diff;
-use typelift::why::Derivation;
+use typelift::explain::{Derivation, Diff};
 use typelift_cli::report;
 
 use crate::failure::{self, Failure};

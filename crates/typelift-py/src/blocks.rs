@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use typelift::blocks::{self, Block};
+use typelift::explain::blocks::{self, Block};
 
 use crate::failure;
 use crate::layer::Layer;

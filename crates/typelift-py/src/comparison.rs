@@ -8,8 +8,10 @@ use pyo3::exceptions::{PyImportError, PyKeyboardInterrupt};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyModule};
 use typelift::promote::ElementType;
-use typelift_run::verify::{Bytes, Loaded, RunError, Runner, Runtime, Setting, Source, Tensor, Verification, VerifyError};
 use typelift_cli::report;
+use typelift_run::verify::{
+    Bytes, Loaded, RunError, Runner, Runtime, Setting, Source, Tensor, Verification, VerifyError,
+};
 
 use crate::failure::{self, Failure};
 use crate::model::Model;

@@ -6,12 +6,14 @@ use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
 use serde::Serialize;
 use serde_json::json;
+use typelift::SaveError;
 use typelift::convert::ConvertError;
-use typelift::findings::{Document, Voice};
+use typelift::edit::inputs_outputs::InterfaceError;
+use typelift::findings::{Diagnostics, Document, Voice};
 use typelift::graph::FindError;
-use typelift::notation::NotationError;
 use typelift::rewrite::ScriptError;
-use typelift::{Diagnostics, InterfaceError, ReadError, SaveError};
+use typelift::rewrite::notation::NotationError;
+use typelift::xml::ReadError;
 
 /// Reason why a call failed.
 #[derive(Debug)]

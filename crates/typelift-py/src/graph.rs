@@ -6,9 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
+use typelift::edit::{Batch, Edit, StatePair};
 use typelift::graph::{EditError, Names, NewLayer, Place};
 use typelift::promote::ElementType;
-use typelift::{Batch, Edit, Input, LayerId, Output, StatePair, convert_values};
+use typelift::values::convert_values;
+use typelift::{Input, LayerId, Output};
 
 use crate::arrays::{Buffer, Held, copy};
 use crate::failure::Failure;

@@ -6,13 +6,14 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
+use typelift::convert::Conversion;
+use typelift::findings::Diagnostics;
 use typelift::graph::Place;
+use typelift::host::{FileId, Stamp};
 use typelift::ops::{LayerKind, kind};
 use typelift::promote::ElementType;
-use typelift::save::{FileId, Stamp};
 use typelift::shape::Shape;
-use typelift::xml;
-use typelift::{Checking, Conversion, Diagnostics, LayerId, SaveOptions, Weights};
+use typelift::{Checking, LayerId, SaveOptions, Weights, xml};
 use typelift_cli::report;
 
 use crate::answer::Answer;
@@ -499,7 +500,7 @@ impl Model {
     fn to_bytes<'py>(&self, py: Python<'py>, canonical: bool) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
         let state = self.state();
         let text = self.look(py, move |state| {
-            if let Some(missing) = typelift::save::missing_weights(&state.model) {
+            if let Some(missing) = typelift::host::missing_weights(&state.model) {
                 return Err(Failure::model(&state.diagnostics(vec![missing])));
             }
             Ok(xml::write(&state.model, state.options(canonical)))

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use typelift::Severity;
 use typelift::convert::Converted;
+use typelift::findings::Severity;
 use typelift_cli::report::{self, ReportError};
 
 use crate::failure::Failure;

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use typelift::convert::{Conversion, ConvertError, Converted};
-use typelift::findings::Known;
+use typelift::edit::inputs_outputs::InterfaceError;
+use typelift::findings::{Code, Diagnostic, Diagnostics, Known, Lines};
 use typelift::graph::Names;
+use typelift::host::Stamp;
 use typelift::ops::Release;
-use typelift::save::Stamp;
-use typelift::span::Lines;
 use typelift::xml::{self, WriteOptions};
-use typelift::{Checking, Code, Diagnostic, Diagnostics, InterfaceError, LayerId, NeedForWeights, Shapes, Weights};
+use typelift::{Checking, LayerId, NeedForWeights, Shapes, Weights};
 
 use crate::arrays::Keeper;
 use crate::failure::Failure;
@@ -108,7 +108,7 @@ impl State {
     /// Infers types and shapes after an edit, and fails if the edit causes new errors.
     pub(crate) fn infer(&mut self, changed: &[LayerId]) -> Result<(), Failure> {
         let mut found = typelift::infer(&mut self.model);
-        typelift::trace_changes(self.model.graph(), changed, &mut found);
+        typelift::edit::inputs_outputs::trace_changes(self.model.graph(), changed, &mut found);
         let new: Vec<_> = Known::errors(&self.inferred).compare(&found).new.into_iter().cloned().collect();
         if !new.is_empty() {
             return Err(Failure::model(&self.diagnostics(new)));

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
-use typelift::progress::{self, Progress};
+use typelift::host::progress::{self, Progress};
 
 use crate::failure::Failure;
 

@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 
 use serde::Serialize;
+use typelift::edit::{Bf16, F16};
 use typelift::ops::{self, LayerKind};
 use typelift::precision::schemes;
-use typelift::{Bf16, F16, Layer, Model};
+use typelift::{Layer, Model};
 
 use crate::graphs::{Graphs, path};
 

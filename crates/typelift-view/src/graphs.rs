@@ -4,15 +4,13 @@ use std::borrow::Cow;
 
 use foldhash::{HashMap, HashSet};
 use serde::{Serialize, Serializer};
-use typelift::blocks::{Block, Blocks};
-use typelift::findings::size;
-use typelift::graph::OutputPort;
-use typelift::graph::Place;
-use typelift::map::{Role, Ways};
+use typelift::explain::blocks::{Block, Blocks};
+use typelift::explain::map::{Role, Ways};
+use typelift::findings::{Lines, size};
+use typelift::graph::{OutputPort, Place};
 use typelift::ops::{self, LayerKind};
 use typelift::precision::schemes::{self, Scheme};
 use typelift::promote::ElementType;
-use typelift::span::Lines;
 use typelift::{Graph, Layer, LayerId, Model, Output, Shapes};
 
 /// In a graph with more boxes than this, shape computations are part of their consumer.

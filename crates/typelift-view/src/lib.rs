@@ -19,11 +19,11 @@ mod union;
 use std::collections::HashMap;
 
 use serde::Serialize;
-use typelift::blocks::Blocks;
-use typelift::diff::{ChangeKind, Diff};
-use typelift::findings::{LayerRef, Voice};
-use typelift::map::{PrecisionMap, Row};
-use typelift::{Diagnostic, Model, Severity};
+use typelift::Model;
+use typelift::explain::blocks::Blocks;
+use typelift::explain::map::{PrecisionMap, Row};
+use typelift::explain::{ChangeKind, Diff};
+use typelift::findings::{Diagnostic, LayerRef, Severity, Voice};
 use typelift_run::execution::Ran;
 
 use crate::graphs::brief;
@@ -326,7 +326,7 @@ impl<'a> Page<'a> {
         let Some((before, blocks)) = self.before.zip(parts.before.as_ref()).filter(|_| extent == Extent::Both) else {
             return drawn;
         };
-        let twins = typelift::diff::matched_layers(before.model, self.model).into_iter().collect();
+        let twins = typelift::matched_layers(before.model, self.model).into_iter().collect();
         union::union(drawn, graphs::drawn(before.model, &graphs::graphs(before.model), blocks), &twins)
     }
 }
@@ -344,12 +344,12 @@ struct Changes {
 impl Changes {
     fn of(diff: Option<&Diff>) -> Self {
         let Some(diff) = diff else { return Self::default() };
-        let alike = typelift::diff::alike(diff.changes.iter().take(MOST));
+        let alike = typelift::alike(diff.changes.iter().take(MOST));
         let shown: Vec<_> =
             alike.iter().enumerate().flat_map(|(at, it)| it.changes.iter().map(move |&it| (it, at))).collect();
         let numbers: HashMap<_, usize> =
             shown.iter().enumerate().map(|(number, &(change, _))| (std::ptr::from_ref(change), number)).collect();
-        let told = |line: typelift::diff::StoryLine| {
+        let told = |line: typelift::explain::StoryLine| {
             let changes = line.changes.iter().filter_map(|&change| numbers.get(&std::ptr::from_ref(change)).copied());
             Told { changes: changes.collect(), text: line.text }
         };
@@ -362,7 +362,7 @@ impl Changes {
     }
 }
 
-fn change(change: &typelift::diff::Change, group: usize) -> Change {
+fn change(change: &typelift::explain::Change, group: usize) -> Change {
     let is_whole = matches!(change.kind, ChangeKind::Added | ChangeKind::Removed);
     let none = if is_whole { "" } else { "none" };
     let side = |text: &Option<String>| text.clone().unwrap_or_else(|| none.to_owned());

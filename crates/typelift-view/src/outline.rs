@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
-use typelift::blocks::{Block, Blocks};
+use typelift::explain::blocks::{Block, Blocks};
 use typelift::graph::{LayerMap, Place};
 use typelift::ops::{self, LayerKind};
 use typelift::{Graph, LayerId, Model};

@@ -6,9 +6,8 @@ use foldhash::HashMap;
 use serde::{Serialize, Serializer};
 use typelift::findings::LayerRef;
 use typelift::graph::{LayerMap, Place};
-use typelift::ops;
 use typelift::promote::fidelity;
-use typelift::{LayerId, Model, Output};
+use typelift::{LayerId, Model, Output, ops};
 
 use crate::graphs::{Graphs, path};
 
@@ -40,14 +39,14 @@ impl Serialize for Step<'_> {
 }
 
 pub(crate) fn steps<'a>(model: &'a Model, graphs: &Graphs<'a>) -> Vec<Step<'a>> {
-    let derivation = typelift::why::why_all(model);
+    let derivation = typelift::why_all(model);
     // The step of the first output of each layer; the steps of its other outputs follow directly.
     let mut firsts: HashMap<&Place, LayerMap<usize>> =
         graphs.iter().map(|(place, (graph, _))| (place, LayerMap::new(graph))).collect();
     for (at, step) in derivation.steps.iter().enumerate().filter(|(_, step)| step.output == 0) {
         firsts.get_mut(&step.layer.place).and_then(|firsts| firsts.insert(step.layer.id, at));
     }
-    let premise = |premise: &typelift::why::Premise| (premise.input, premise.step);
+    let premise = |premise: &typelift::explain::Premise| (premise.input, premise.step);
     let steps = derivation.steps.iter().filter_map(|step| {
         let LayerRef { place, id, .. } = &step.layer;
         let ((graph, ways), firsts) = (graphs.get(place)?, firsts.get(place)?);

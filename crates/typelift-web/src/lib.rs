@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use typelift::convert::ConvertError;
-use typelift::findings::Document;
+use typelift::convert::{Conversion, ConvertError};
+use typelift::findings::{Diagnostic, Diagnostics, Document};
 use typelift::xml::{self, WriteOptions};
-use typelift::{Checking, Conversion, Diagnostic, Diagnostics, Weights};
+use typelift::{Checking, Weights};
 use typelift_view::Page;
 use wasm_bindgen::prelude::wasm_bindgen;
 

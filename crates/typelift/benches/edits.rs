@@ -10,11 +10,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use common::{deep, update_document, uses};
-use typelift::Edit;
-use typelift::graph::{EditError, LayerId, NewLayer};
+use typelift::edit::Edit;
+use typelift::graph::{EditError, NewLayer};
 use typelift::passes::{ELIMINATE_NOOP_CONVERTS, LOWER_WITHOUT_NOOPS, run};
 use typelift::xml::{WriteOptions, parse, write};
-use typelift::{Model, infer};
+use typelift::{LayerId, Model, infer};
 
 type Edited = Result<(), EditError>;
 

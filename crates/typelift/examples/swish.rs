@@ -1,7 +1,7 @@
 //! A custom pass: `x * sigmoid(x)` becomes one Swish, in bodies too: `cargo run --example swish -- model.xml out.xml`
 #![allow(clippy::print_stdout, reason = "it says what it made")]
 
-use typelift::Edit;
+use typelift::edit::Edit;
 use typelift::graph::{EditError, NewLayer};
 use typelift::passes::{Pass, run};
 use typelift::{Model, infer};

@@ -7,7 +7,7 @@
 //! # Read
 //!
 //! [`Model::open`] reads a model; its weights stay in their file. All errors of a file are returned together as
-//! [`Diagnostics`], each with its position in the text.
+//! [`findings::Diagnostics`], each with its position in the text.
 //!
 //! ```
 //! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml");
@@ -62,7 +62,7 @@
 //!
 //! # Rewrite
 //!
-//! [`Model::edit`] runs a batch of edits: all are made, or none if one fails or if layers would form a cycle. [`Edit`]
+//! [`Model::edit`] runs a batch of edits: all are made, or none if one fails or if layers would form a cycle. [`edit::Edit`]
 //! is the graph in its current state, with the methods that change it. New layers get types and shapes by the rules of
 //! their operations, and are refused if OpenVINO would refuse them. `replace_in_place` replaces a layer in place: it keeps its id,
 //! its name, its consumers and its position in the file.
@@ -84,7 +84,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`Edit::constant_of`] adds a constant. Its bytes are appended to the weights; existing constants keep their offsets.
+//! [`constant_of`](edit::Edit::constant_of) adds a constant. Its bytes are appended to the weights; existing constants keep their offsets.
 //!
 //! ```
 //! # let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
@@ -97,7 +97,7 @@
 //! ```
 //!
 //! A named rewrite is a [`passes::Pass`]. [`passes::run`] applies it to all bodies too, verifies the graph and infers
-//! again. [`passes`] contains the passes of this crate, and [`infer_aligned`] inserts Converts where types disagree,
+//! again. [`passes`] contains the passes of this crate, and [`passes::infer_aligned`] inserts Converts where types disagree,
 //! by the promotion rules of OpenVINO, PyTorch or Paddle, which are in [`promote`].
 //!
 //! # Save
@@ -120,53 +120,81 @@
 //! [`Graph::petgraph`] lends the graph to the algorithms of [petgraph], read-only: its nodes are layers, its edges say which
 //! ports they join.
 
+// Each public item has one path: what most programs use is here, all else in the module of its subject.
 mod base;
-pub mod check;
+mod check;
 pub mod convert;
 pub mod edit;
 pub mod explain;
 pub mod findings;
-pub mod infer;
-pub mod model;
+mod infer;
+mod model;
 pub mod ops;
 pub mod precision;
 pub mod programs;
-pub mod promotion;
+mod promotion;
 pub mod rewrite;
-pub mod symbols;
-pub mod text;
+mod symbols;
+mod text;
 
-pub use base::foreign::named_element_type;
-pub use base::names::{near, without_numbers};
-pub use base::span::Span;
-pub use base::{options, progress, span};
-pub use check::fix::{Checked, Checking, NeedForWeights};
-pub use check::{check, fix, unknown_operations};
-pub use convert::{Conversion, retarget};
-pub use edit::inputs_outputs::{End, InterfaceError, LayoutChange, Reshaped, trace_changes};
-pub use edit::{Batch, Bf16, Edit, Element, F16, KeptLayer, KeptReason, Removed, StatePair, precision_marks};
-pub use explain::diff::diff;
+pub use base::names::near;
+pub use check::fix::{Checked, Checking, NeedForWeights, try_actions};
+pub use check::{Device, check, unknown_operations};
+pub use explain::diff::{alike, diff, matched_layers};
 pub use explain::stats::{stats, stats_with};
-pub use explain::why::why;
-pub use explain::{blocks, diff, map, stats, why};
-pub use findings::{Code, Diagnostic, Diagnostics, Severity};
+pub use explain::why::{why, why_all};
 pub use infer::{infer, infer_read};
 pub use model::graph::{Graph, Input, IrVersion, Layer, LayerId, Model, Output};
 pub use model::weights::Weights;
-pub use model::{graph, shape, weights};
-pub use ops::values::conversion;
-pub use ops::values::conversion::convert_values;
-pub use ops::values::export::{Export, ExportError};
 /// The graph library whose algorithms run on [`Graph::petgraph`].
 pub use petgraph;
 pub use promotion::passes;
-pub use promotion::passes::infer_aligned;
-pub use rewrite::notation;
 pub use symbols::{Shapes, fitting_lengths, shapes};
 pub use text::save::{SaveError, SaveOptions, WeightsMode};
-pub use text::xml::ReadError;
-pub use text::{save, xml};
+pub use text::xml;
 pub use typelift_promote as promote;
+
+/// Graph: layers, the edges between their ports, and elementary changes. [`Graph`] and [`Layer`] are at the root.
+pub mod graph {
+    pub use crate::model::graph::{
+        Attribute, BackEdge, Body, Direction, EditError, FindError, InputPort, LayerMap, Names, NewLayer, OutputPort,
+        ParsePlaceError, Place, PortMapEntry, Start, UnknownVersion, Violation, Wire, numbered_prefix, split_names,
+    };
+}
+
+/// Shapes: dimensions that are known, open or symbols, and the rules that combine shapes.
+///
+/// A [`shape::Shape`] is OpenVINO's partial shape: its rank may be unknown, and each [`shape::Dim`] is an interval of lengths. Its
+/// rules were recorded from OpenVINO 2026.4.1. [`shapes()`] returns symbols for the open dimensions of a model,
+/// and [`shape::Constraint`]s between them.
+pub mod shape {
+    pub use crate::model::shape::{
+        AutoBroadcast, BroadcastMode, Dim, ListInput, Oddity, OddityKind, ParseShapeError, SelectMismatch, Shape,
+        ShapeFault, ShapeMismatch, TensorType, paddle_broadcast, pairs,
+    };
+    pub use crate::symbols::{Constraint, Formula, Formulas, Noticed, Reads, Reason, Symbol};
+}
+
+/// Values of constants: small arrays for computing shapes, conversions between element types, and files of arrays.
+///
+/// The input are bytes with an element type. The result are numbers, or bytes of another type with counts of the losses.
+pub mod values {
+    pub use crate::model::weights::{TooLarge, stored_size};
+    pub use crate::ops::values::array::{Array, Data, Few, Integers, round};
+    pub use crate::ops::values::conversion::{Audit, convert_values};
+    pub use crate::ops::values::export::{Export, ExportError};
+}
+
+/// What a program around the library needs: settings by name, progress, interrupts, and files as the library opens them.
+pub mod host {
+    pub use crate::base::foreign::named_element_type;
+    pub use crate::base::names::without_numbers;
+    pub use crate::base::{options, progress};
+    pub use crate::text::save::{
+        FileId, Stamp, count_names, interrupt, is_half_written, missing_weights, on_wait, open_regular, recover,
+        replace,
+    };
+}
 
 /// Examples of the README, which run as tests.
 #[cfg(doctest)]

@@ -9,10 +9,11 @@ mod misshapen;
 use std::convert::Infallible;
 
 use allocation_counter::{AllocationInfo, measure};
-use typelift::passes::Align;
+use typelift::convert::Conversion;
+use typelift::passes::{Align, infer_aligned};
 use typelift::rewrite::{Script, library};
 use typelift::xml::{self, WriteOptions, write_to};
-use typelift::{Checking, Conversion, Model, Weights, infer, infer_aligned};
+use typelift::{Checking, Model, Weights, infer};
 
 use self::misshapen::{MISSHAPEN, Shape, model};
 

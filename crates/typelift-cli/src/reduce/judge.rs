@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use regex::Regex;
-use typelift::graph::LayerId;
+use typelift::findings::Code;
 use typelift::xml::{self, WriteOptions};
-use typelift::{Checking, Code, Model, SaveOptions, WeightsMode};
+use typelift::{Checking, LayerId, Model, SaveOptions, WeightsMode};
 use typelift_run::verify::{RunError, Runner, Setting, Source, Verification, VerifyError};
 
 use super::{Asked, is_asked};
@@ -319,7 +319,7 @@ impl<R: Runner> Differs<R> {
     ) -> Self {
         let other = other.map(|model| Other {
             whole: typelift_run::reduce::layers(original),
-            pairs: typelift::diff::matched_layers(original, &model).into_iter().collect(),
+            pairs: typelift::matched_layers(original, &model).into_iter().collect(),
             model,
         });
         verification.locates = false;

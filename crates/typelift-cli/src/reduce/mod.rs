@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::ArgGroup;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
+use typelift::Model;
 use typelift::convert::strip::{Values, strip_weights};
-use typelift::findings::{FileName, grouped};
+use typelift::findings::{Code, FileName, grouped};
 use typelift::graph::EditError;
-use typelift::{Code, Model};
 use typelift_run::reduce::{Judge, Reduced, Reduction, Step, Stopped, anonymized, kept_texts};
 
 use crate::columns::count;

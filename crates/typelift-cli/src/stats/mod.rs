@@ -6,12 +6,11 @@ use std::collections::BTreeMap;
 
 use anstyle::Style;
 use serde::Serialize;
-use typelift::blocks::Blocks;
+use typelift::explain::blocks::Blocks;
+use typelift::explain::map::{PrecisionMap, Row, WeightPath};
+use typelift::explain::{Stats, Tensor, TypeCount};
 use typelift::findings::{FileName, Voice, grouped};
-use typelift::map::{PrecisionMap, Row, WeightPath};
-use typelift::shape::Dim;
-use typelift::stats::{Stats, Tensor, TypeCount};
-use typelift::symbols::{Formula, Formulas};
+use typelift::shape::{Dim, Formula, Formulas};
 use typelift_run::execution::Ran;
 
 use crate::batch::{ARRAY, Inputs, PARAGRAPHS};
@@ -324,7 +323,7 @@ fn weights(stats: &Stats) -> String {
         columns.push(PLAIN, [weight.element_type.to_string(), constants, values, bytes, share(weight.bytes, stats)]);
     }
     if stats.weights.len() > 1 {
-        let sum = |of: fn(&typelift::stats::Weight) -> u64| grouped(stats.weights.iter().map(of).sum());
+        let sum = |of: fn(&typelift::explain::Weight) -> u64| grouped(stats.weights.iter().map(of).sum());
         let all = [sum(|weight| weight.constants as u64), sum(|weight| weight.values), sum(|weight| weight.bytes)];
         let [constants, values, bytes] = all;
         columns.push(FAINT, ["all".to_owned(), constants, values, bytes, String::new()]);

@@ -1,9 +1,9 @@
 //! The first screen of `stats`: totals, blocks, the largest tensors, operations.
 
 use anstyle::Style;
+use typelift::explain::map::Row;
+use typelift::explain::{LargeTensor, Stats};
 use typelift::findings::grouped;
-use typelift::map::Row;
-use typelift::stats::{LargeTensor, Stats};
 use typelift::{Layer, Model, Output, Shapes};
 
 use super::{AtLengths, FAINT, HEAD, PLAIN, blocks, differences, headline, schemes, share};

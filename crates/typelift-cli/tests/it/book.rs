@@ -135,7 +135,7 @@ fn the_page_of_programs_has_every_requirement() {
     let written = std::fs::read_to_string(&path).unwrap();
     let (intro, _) = written.split_once("# Requirements\n").unwrap();
     let mut page = format!("{intro}# Requirements\n");
-    for code in typelift::Code::ALL.iter().filter(|code| code.name().starts_with("program-")) {
+    for code in typelift::findings::Code::ALL.iter().filter(|code| code.name().starts_with("program-")) {
         let _ = write!(page, "\n## {code}\n\n{}", typelift::programs::requirements(*code));
     }
     if std::env::var_os("UPDATE_DOCS").is_some() {

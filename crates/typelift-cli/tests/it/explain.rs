@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::fixtures::Directive;
-use typelift::{Code, Severity};
+use typelift::findings::{Code, Severity};
 
 fn run(arguments: &[&str], folder: &Path) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_typelift")).args(arguments).current_dir(folder).output().unwrap();

@@ -7,8 +7,9 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use typelift::findings::Code;
 use typelift::graph::OutputPort;
-use typelift::{Code, Graph, Model};
+use typelift::{Graph, Model};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/fixtures").canonicalize().unwrap()

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use typelift::Conversion;
+use typelift::convert::Conversion;
 
 /// Returns the names and the lines of the parameters in a signature, or in the section of a docstring.
 fn parameters(lines: &str, indent: &str) -> BTreeSet<String> {

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use foldhash::HashMap;
 use typelift::findings::{Code, Diagnostic, LayerRef, Message, Text, grouped};
-use typelift::model::graph::{Graph, Layer, Model, Place};
+use typelift::graph::Place;
 use typelift::promote::ElementType;
-use typelift::text::xml;
+use typelift::{Graph, Layer, Model, xml};
 
 use super::{Became, Ran, RanLayer, StoredWeights};
 

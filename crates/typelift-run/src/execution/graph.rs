@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use foldhash::HashMap;
 use typelift::findings::{Code, Diagnostic, Diagnostics};
-use typelift::model::graph::{Graph, Layer};
-use typelift::text::xml;
+use typelift::{Graph, Layer, xml};
 
 /// Layer that a plugin executed.
 #[derive(Clone, Debug)]

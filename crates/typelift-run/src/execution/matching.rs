@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use foldhash::{HashMap, HashSet};
-use typelift::model::graph::{Graph, Layer, LayerId, Model};
 use typelift::ops::{self, LayerKind};
 use typelift::promote::ElementType;
+use typelift::{Graph, Layer, LayerId, Model};
 
 use super::graph::{Executed, Execution};
 use super::{AddedLayer, Became, Counts, Kernels, Led, Ran, RanLayer};

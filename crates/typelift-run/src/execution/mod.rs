@@ -15,7 +15,7 @@ use serde::Serialize;
 
 pub use self::graph::{Executed, Execution};
 pub use self::weights::{StoredWeights, UsedWeights};
-use typelift::model::graph::Model;
+use typelift::Model;
 
 /// Result of compiling a layer of the model, by the names in the execution graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

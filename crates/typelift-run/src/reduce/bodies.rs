@@ -2,8 +2,9 @@
 
 use foldhash::HashSet;
 use typelift::edit::Edit;
-use typelift::model::graph::{EditError, Layer, LayerId, Model, Place, PortMapEntry};
+use typelift::graph::{EditError, Place, PortMapEntry};
 use typelift::ops::{self, LayerKind};
+use typelift::{Layer, LayerId, Model};
 
 use super::Judge;
 use super::search::{Halt, Search};
@@ -207,14 +208,11 @@ fn without(model: &Model, place: &Place, layers: &HashSet<LayerId>) -> Option<Mo
     Some(model)
 }
 
-fn zeros(
-    graph: &Edit<'_>,
-    tensor: typelift::model::graph::Output,
-) -> Option<(typelift::promote::ElementType, Vec<i64>, Vec<u8>)> {
+fn zeros(graph: &Edit<'_>, tensor: typelift::Output) -> Option<(typelift::promote::ElementType, Vec<i64>, Vec<u8>)> {
     /// Maximum size in bytes of a constant that replaces a layer.
     const MOST: u128 = 1 << 20;
     let port = graph.output(tensor)?;
     let (dims, count) = (port.shape().to_static()?, port.shape().element_count()?);
-    let size = typelift::model::weights::stored_size(port.element_type(), count).filter(|&size| size <= MOST)?;
+    let size = typelift::values::stored_size(port.element_type(), count).filter(|&size| size <= MOST)?;
     Some((port.element_type(), dims, vec![0; size as usize]))
 }

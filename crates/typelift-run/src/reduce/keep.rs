@@ -4,8 +4,9 @@ use std::collections;
 
 use foldhash::{HashMap, HashSet};
 use typelift::edit::Edit;
-use typelift::model::graph::{EditError, Graph, LayerId, Model, NewLayer, Output, Place};
+use typelift::graph::{EditError, NewLayer, Place};
 use typelift::ops::{self, LayerKind};
+use typelift::{Graph, LayerId, Model, Output};
 
 /// The layers that compute something in topological order, with neighbours close to each other.
 pub(super) fn in_order(graph: &Graph) -> Vec<LayerId> {
@@ -43,7 +44,7 @@ pub(super) fn part(model: &Model, keep: &HashSet<LayerId>) -> Option<Model> {
     part.edit(|graph| {
         let kept = with_state(graph, keep);
         let mut aside: HashSet<LayerId> = kept.clone();
-        let mut wanted: Vec<(Output, Vec<typelift::model::graph::Input>)> = Vec::new();
+        let mut wanted: Vec<(Output, Vec<typelift::Input>)> = Vec::new();
         let mut places: HashMap<Output, usize> = HashMap::default();
         let mut sorted: Vec<LayerId> = kept.iter().copied().collect();
         sorted.sort_unstable();
@@ -160,7 +161,7 @@ pub(super) fn remove_lone_inputs(graph: &mut Edit<'_>) -> Result<(), EditError> 
 /// ```
 /// let mut model = typelift::Model::from_text("x = Parameter : f32[2]\ny = ReLU(x)\nr = Result(y)\n")?;
 /// typelift::infer(&mut model);
-/// let pairs: std::collections::HashMap<_, _> = typelift::diff::matched_layers(&model, &model).into_iter().collect();
+/// let pairs: std::collections::HashMap<_, _> = typelift::matched_layers(&model, &model).into_iter().collect();
 /// let part = typelift_run::reduce::part_like(&model, &model, &pairs).unwrap();
 /// assert_eq!(part.graph().len(), 3);
 /// # Ok::<(), Box<dyn std::error::Error>>(())

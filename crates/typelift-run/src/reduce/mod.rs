@@ -41,8 +41,7 @@ mod simplify;
 
 use search::{Halt, Search};
 use serde::Serialize;
-use typelift::infer::infer;
-use typelift::model::graph::Model;
+use typelift::{Model, infer};
 
 pub use keep::part_like;
 pub use share::{anonymized, kept_texts, without_metadata};

@@ -5,8 +5,7 @@ use std::thread;
 
 use foldhash::HashSet;
 use typelift::findings::Code;
-use typelift::infer::infer;
-use typelift::model::graph::{LayerId, Model};
+use typelift::{LayerId, Model, infer};
 
 use super::{Judge, Reduced, Reduction, Step, Stopped, keep, layers};
 

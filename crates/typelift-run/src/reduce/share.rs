@@ -4,8 +4,9 @@ use std::collections::{BTreeSet, HashMap};
 
 use foldhash::HashSet;
 use typelift::edit::Edit;
-use typelift::model::graph::{EditError, Layer, LayerId, Model, OutputPort, split_names};
-use typelift::text::xml::{self, WriteOptions};
+use typelift::graph::{EditError, OutputPort, split_names};
+use typelift::xml::{self, WriteOptions};
+use typelift::{Layer, LayerId, Model};
 
 /// Removes the metadata of a model, of its bodies, layers and tensors, and the comments of its text.
 ///

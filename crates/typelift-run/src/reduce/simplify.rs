@@ -1,9 +1,10 @@
 //! Final steps of a reduction: single layers, inputs, dimensions, attributes and metadata.
 
 use foldhash::HashSet;
-use typelift::model::graph::{LayerId, Model, Place};
-use typelift::model::shape::{Dim, Shape};
+use typelift::graph::Place;
 use typelift::ops::{self, LayerKind};
+use typelift::shape::{Dim, Shape};
+use typelift::{LayerId, Model};
 
 use super::search::{Halt, Search};
 use super::{Judge, keep};
@@ -74,7 +75,7 @@ fn merged(model: &Model, from: LayerId, to: LayerId) -> Option<Model> {
 /// Removes the metadata of the model, its layers and its tensors.
 pub(super) fn without_metadata(model: &Model) -> Option<Model> {
     let plain = super::share::without_metadata(model).ok()?;
-    (typelift::text::xml::write(&plain, Default::default()) != typelift::text::xml::write(model, Default::default()))
+    (typelift::xml::write(&plain, Default::default()) != typelift::xml::write(model, Default::default()))
         .then_some(plain)
 }
 
@@ -118,9 +119,8 @@ fn with_lengths(model: &Model, lengths: &[Dim]) -> Option<Model> {
         match ops::kind(layer) {
             LayerKind::Parameter => inputs.push((layer.id(), new)),
             LayerKind::Constant => {
-                let count = new
-                    .element_count()
-                    .and_then(|count| typelift::model::weights::stored_size(port.element_type(), count))?;
+                let count =
+                    new.element_count().and_then(|count| typelift::values::stored_size(port.element_type(), count))?;
                 let bytes = layer.bytes(&weights)?.get(..usize::try_from(count).ok()?)?.to_vec();
                 constants.push((layer.id(), port.element_type(), new.to_static()?, bytes));
             }

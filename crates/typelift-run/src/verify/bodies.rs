@@ -10,9 +10,9 @@ use super::narrow::Ranged;
 use super::runner::Runner;
 use super::session::Session;
 use foldhash::{HashMap, HashSet};
-use typelift::explain::diff;
-use typelift::model::graph::{Body, Direction, LayerId, Model, Place, PortMapEntry};
+use typelift::graph::{Body, Direction, Place, PortMapEntry};
 use typelift::ops::{self, LayerKind};
+use typelift::{LayerId, Model, diff};
 
 /// Limit on the steps of a loop that are compared.
 const MOST_STEPS: usize = 16;
@@ -90,7 +90,7 @@ impl Search<'_> {
         fed: &[Tensor],
     ) -> Result<Option<Start>, VerifyError> {
         let mut carried: HashMap<LayerId, Tensor> = HashMap::default();
-        let changes = diff::diff(&inner.models[0], &inner.models[1]).changes;
+        let changes = diff(&inner.models[0], &inner.models[1]).changes;
         let is_changed = |around: &[HashSet<LayerId>; 2]| changes.iter().any(|change| is_at(change, around));
         for step in 0..MOST_STEPS {
             let input = |side: usize| {

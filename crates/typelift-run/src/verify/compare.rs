@@ -1,7 +1,7 @@
 //! Comparison of two tensors that should be equal.
 
 use serde::Serialize;
-use typelift::ops::values::array::Data;
+use typelift::values::Data;
 
 use super::Tensor;
 use super::tolerance::Tolerance;

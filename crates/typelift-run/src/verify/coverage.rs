@@ -8,10 +8,10 @@ use super::Tensor;
 use foldhash::{HashMap, HashSet};
 use typelift::explain::map::{Role, roles};
 use typelift::findings::LayerRef;
-use typelift::model::graph::{Body, Direction, Graph, Layer, LayerId, Model, Output, Place};
-use typelift::model::shape::{Dim, Shape};
-use typelift::model::weights::Weights;
+use typelift::graph::{Body, Direction, Place};
 use typelift::ops::{self, LayerKind};
+use typelift::shape::{Dim, Shape};
+use typelift::{Graph, Layer, LayerId, Model, Output, Weights};
 
 /// Share of the largest value below which values count as equal.
 const NOISE: f64 = 1e-7;

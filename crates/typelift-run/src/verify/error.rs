@@ -4,10 +4,10 @@ use std::fmt;
 
 use thiserror::Error;
 use typelift::findings::Diagnostic;
-use typelift::model::graph::EditError;
+use typelift::graph::EditError;
 
 use super::RunError;
-use typelift::model::shape::Shape;
+use typelift::shape::Shape;
 
 /// One of the two models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,8 +7,8 @@ use super::error::VerifyError;
 use super::inputs::{Fed, Sample};
 use super::pairing::{self, Pair, ids};
 use super::runner::Runner;
+use typelift::Model;
 use typelift::edit::inputs_outputs::End;
-use typelift::model::graph::Model;
 
 /// An output that the user expects.
 #[derive(Clone, Debug)]

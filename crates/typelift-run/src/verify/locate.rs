@@ -2,9 +2,10 @@
 
 use foldhash::{HashMap, HashSet};
 use typelift::explain::map::{Role, roles};
-use typelift::model::graph::{Graph, LayerId, Model, NewLayer, Output, Place};
+use typelift::graph::{NewLayer, Place};
 use typelift::ops::{self, LayerKind};
 use typelift::promote::ElementType;
+use typelift::{Graph, LayerId, Model, Output};
 
 use super::compare::Difference;
 use super::error::{Side, VerifyError};
@@ -13,7 +14,8 @@ use super::narrow::Ranged;
 use super::runner::{Runner, Setting};
 use super::session::{Outputs, Session};
 use super::tolerance::Tolerance;
-use typelift::explain::diff::{self, Change, ChangeKind};
+use typelift::explain::{Change, ChangeKind};
+use typelift::matched_layers;
 
 /// Maximum number of tensors that are exposed as outputs at a time, and of their bytes.
 const CHUNK: usize = 512;
@@ -135,8 +137,7 @@ impl Search<'_> {
     /// The tensors that both models have and that are worth comparing, in the order of A.
     fn targets(&self) -> Vec<Target> {
         let [a, b] = self.models.map(Model::graph);
-        let pairs: HashMap<LayerId, LayerId> =
-            diff::matched_layers(self.models[0], self.models[1]).into_iter().collect();
+        let pairs: HashMap<LayerId, LayerId> = matched_layers(self.models[0], self.models[1]).into_iter().collect();
         let roles = [roles(a), roles(b)];
         let is_worth = |graph: &Graph, side: usize, id: LayerId, port: usize| {
             let Some(layer) = graph.layer(id) else { return false };

@@ -8,8 +8,9 @@ use typelift::promote::ElementType;
 use foldhash::HashMap;
 use typelift::edit::{Edit, Element, F16};
 use typelift::explain::map::{Role, roles};
-use typelift::model::graph::{EditError, Graph, Layer, LayerId, Model, NewLayer, Output};
+use typelift::graph::{EditError, NewLayer};
 use typelift::ops::{self, LayerKind};
+use typelift::{Graph, Layer, LayerId, Model, Output};
 
 /// The largest number of f16.
 const LARGEST: f32 = 65504.0;

@@ -1,7 +1,7 @@
 //! Pairing of the inputs and outputs of two models.
 
 use typelift::edit::inputs_outputs::End;
-use typelift::model::graph::{Layer, LayerId, Model};
+use typelift::{Layer, LayerId, Model};
 
 /// Input or output that both models have.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use typelift::explain::diff::Change;
+use typelift::explain::Change;
 use typelift::findings::LayerRef;
 use typelift::promote::ElementType;
 

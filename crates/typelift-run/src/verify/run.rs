@@ -8,13 +8,14 @@ use std::sync::Arc;
 use foldhash::{HashMap, HashSet};
 use serde::{Deserialize, Deserializer};
 use typelift::edit::inputs_outputs::End;
-use typelift::explain::diff::{self, Change, ChangeKind};
+use typelift::explain::{Change, ChangeKind};
 use typelift::findings::LayerRef;
-use typelift::model::graph::{Graph, Layer, LayerId, Model, Output, numbered_prefix};
-use typelift::model::shape::{self, Shape};
+use typelift::graph::numbered_prefix;
+use typelift::host::options;
 use typelift::ops::{self, LayerKind};
-use typelift::options;
 use typelift::promote::ElementType;
+use typelift::shape::{self, Shape};
+use typelift::{Graph, Layer, LayerId, Model, Output, diff};
 
 use super::Tensor;
 use super::compare::{Difference, is_finite};
@@ -671,7 +672,7 @@ impl Work<'_> {
         }
         let graph = self.models[0].graph();
         let blocks = if self.verification.layers { growth(graph, &located) } else { Vec::new() };
-        let changes = diff::diff(self.models[0], self.models[1]).changes;
+        let changes = diff(self.models[0], self.models[1]).changes;
         let is_changed = |around: &[HashSet<LayerId>; 2]| changes.iter().any(|change| is_at(change, around));
         let failing: Vec<usize> = (0..differences.len()).filter(|&at| !differences[at].same).collect();
         let search = self.search(done, unsteady);

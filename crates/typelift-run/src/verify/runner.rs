@@ -5,8 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
-use typelift::model::graph::Model;
-use typelift::text::xml::{self, WriteOptions};
+use typelift::Model;
+use typelift::xml::{self, WriteOptions};
 
 use super::Tensor;
 
@@ -104,7 +104,7 @@ impl Source {
             Some(path) if !model.weights().has_added() => Bytes::File(std::path::absolute(path)?),
             _ => Bytes::Memory(model.weights().to_bytes()?),
         };
-        let is_extension = |layer: &typelift::model::graph::Layer| !layer.version().starts_with("opset");
+        let is_extension = |layer: &typelift::Layer| !layer.version().starts_with("opset");
         let needs_extension = model.walk().any(|(_, graph)| graph.layers().any(is_extension));
         Ok(Self { text: xml::write(model, WriteOptions::default()), weights, needs_extension })
     }

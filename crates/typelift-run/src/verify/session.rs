@@ -7,8 +7,8 @@ use super::conditions::{THREADS, is_taken};
 use super::error::{Side, VerifyError};
 use super::inputs::Sample;
 use super::runner::{Loaded, RunError, Runner, Setting, Source};
-use typelift::model::graph::Model;
-use typelift::progress::poll;
+use typelift::Model;
+use typelift::host::progress::poll;
 
 /// Two loaded models.
 pub(super) struct Session {

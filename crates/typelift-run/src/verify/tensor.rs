@@ -1,8 +1,8 @@
 //! Tensor with values for exchange with the runtime.
 
-use typelift::model::shape::Shape;
-use typelift::ops::values::array::Array;
 use typelift::promote::ElementType;
+use typelift::shape::Shape;
+use typelift::values::Array;
 
 /// A tensor with its values: row-major, in the layout of a `.bin`.
 ///

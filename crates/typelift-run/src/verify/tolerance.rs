@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use typelift::promote::ElementType;
 
-use typelift::explain::diff::{self, ChangeKind};
+use typelift::explain::ChangeKind;
 use typelift::explain::map::{Role, roles};
-use typelift::model::graph::{Graph, Model};
+use typelift::{Graph, Model, diff};
 
 /// Tolerance of a comparison. Values agree if they differ by at most `absolute + relative * scale`, where the scale is
 /// the largest finite value of the tensor.
@@ -63,7 +63,7 @@ pub(super) fn narrowest(a: &Model, b: &Model, precisions: [Option<&str>; 2]) -> 
 
 /// True if B differs from A only in weights that are quantized, none by more than a part of the range of its row.
 fn is_quantized(a: &Model, b: &Model, most: f64) -> bool {
-    diff::diff(a, b).changes.iter().filter(|change| change.kind != ChangeKind::Names).all(|change| {
+    diff(a, b).changes.iter().filter(|change| change.kind != ChangeKind::Names).all(|change| {
         let part = change.error.and_then(|error| error.max_of_range);
         change.kind == ChangeKind::Constant && part.is_some_and(|part| part <= most)
     })

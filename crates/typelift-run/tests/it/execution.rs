@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 use serde_json::Value;
-use typelift::{Code, Model};
+use typelift::Model;
+use typelift::findings::Code;
 use typelift_run::execution::{Execution, Ran};
 
 const PAIRS: [&str; 4] = ["weights_ways", "types_ways", "comma_names", "folded_and_fused"];
@@ -93,7 +94,7 @@ fn a_graph_of_the_wrong_kind_is_one_finding() {
 fn weights_that_unfold_are_reported() {
     let path = folder().join("weights_ways.xml");
     let source = std::fs::read_to_string(&path).unwrap().into();
-    let checking = typelift::Checking { devices: vec![typelift::check::Device::Cpu], ..Default::default() };
+    let checking = typelift::Checking { devices: vec![typelift::Device::Cpu], ..Default::default() };
     let checked = checking.run(&source, &typelift::Weights::none());
     let found = checked.findings.iter().filter(|it| it.code == Code::WeightsUnfold);
     let mut found: Vec<_> = found.map(|it| it.layer.as_ref().unwrap().name.clone()).collect();

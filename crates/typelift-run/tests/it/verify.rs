@@ -96,8 +96,8 @@ impl Runner for Interpreter {
             let noise = if self.is_unsteady || is_fused { self.runs as f32 } else { 0.0 };
             let bytes = floats.iter().flat_map(|value| (value + noise).to_le_bytes()).collect::<Vec<u8>>();
             let count = floats.len() as u64;
-            let bytes =
-                typelift::convert_values(&bytes, count, ElementType::F32, ty).filter(|_| ty != ElementType::F16);
+            let bytes = typelift::values::convert_values(&bytes, count, ElementType::F32, ty)
+                .filter(|_| ty != ElementType::F16);
             let wide = || floats.iter().flat_map(|value| (value + noise).to_le_bytes()).collect();
             let (ty, bytes) = bytes.map_or_else(|| (ElementType::F32, wide()), |bytes| (ty, bytes));
             outputs.push(Tensor::new(ty, dims.clone(), bytes));

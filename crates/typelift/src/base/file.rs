@@ -175,7 +175,7 @@ fn follow_links(path: &Path) -> PathBuf {
 /// # Examples
 /// ```
 /// # #[cfg(unix)]
-/// assert!(typelift::save::open_regular("/dev/zero".as_ref()).is_err());
+/// assert!(typelift::host::open_regular("/dev/zero".as_ref()).is_err());
 /// ```
 pub fn open_regular(path: &Path) -> io::Result<File> {
     if fs::metadata(path)?.is_file() { File::open(path) } else { Err(io::Error::other("it is not a regular file")) }

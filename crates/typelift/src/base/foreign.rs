@@ -380,8 +380,8 @@ pub(crate) fn attribute<'n>(text: &str, known: impl Iterator<Item = &'n str> + C
 ///
 /// ```
 /// use typelift::promote::ElementType;
-/// assert_eq!(typelift::named_element_type("float16"), Some(ElementType::F16));
-/// assert_eq!(typelift::named_element_type("f23"), None);
+/// assert_eq!(typelift::host::named_element_type("float16"), Some(ElementType::F16));
+/// assert_eq!(typelift::host::named_element_type("f23"), None);
 /// ```
 #[must_use]
 pub fn named_element_type(text: &str) -> Option<ElementType> {

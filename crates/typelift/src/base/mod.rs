@@ -16,4 +16,4 @@ pub mod options;
 pub(crate) mod parallel;
 pub mod progress;
 pub(crate) mod quoted;
-pub mod span;
+pub(crate) mod span;

@@ -205,7 +205,7 @@ pub(crate) fn on_one_line(name: &str) -> Cow<'_, str> {
 /// Replaces each number in a name by `*`, so that layers of sibling blocks have one pattern.
 ///
 /// ```
-/// assert_eq!(typelift::without_numbers("layers.12.norm_3"), "layers.*.norm_*");
+/// assert_eq!(typelift::host::without_numbers("layers.12.norm_3"), "layers.*.norm_*");
 /// ```
 #[must_use]
 pub fn without_numbers(name: &str) -> String {

@@ -45,7 +45,7 @@ thread_local! {
 /// # Examples
 /// ```
 /// use std::ops::ControlFlow;
-/// use typelift::progress::{Stopped, watch};
+/// use typelift::host::progress::{watch, Stopped};
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml");
 /// let all = watch(|_| ControlFlow::Continue(()), || typelift::Model::open(path));

@@ -50,7 +50,7 @@ impl Span {
 /// Index of a text's lines, for converting many spans to line and column.
 ///
 /// ```
-/// use typelift::span::{Lines, Span};
+/// use typelift::findings::{Lines, Span};
 /// let lines = Lines::new("<a>\n  <ä/><b/>\n</a>".to_owned().into());
 /// let span = Span { start: 11, end: 15 };
 /// assert_eq!(span.text(lines.source()), "<b/>");

@@ -3,7 +3,7 @@
 mod causes;
 mod constants;
 mod devices;
-pub mod fix;
+pub(crate) mod fix;
 mod lengths;
 mod lints;
 mod order;
@@ -60,9 +60,9 @@ const MAX_BARE: usize = 1000;
 /// </layers><edges><edge from-layer="0" from-port="0" to-layer="1" to-port="0"/></edges></net>"#)?;
 /// typelift::infer(&mut model);
 /// let lints = typelift::check(&model);
-/// assert_eq!(lints[0].code, typelift::Code::RequiredRelease);
+/// assert_eq!(lints[0].code, typelift::findings::Code::RequiredRelease);
 /// assert_eq!(lints[1].to_string(), "warning[stale-port]: output 0 of `x` declares f32[2], and is f16[2]");
-/// # Ok::<(), typelift::Diagnostics>(())
+/// # Ok::<(), typelift::findings::Diagnostics>(())
 /// ```
 #[must_use]
 pub fn check(model: &Model) -> Vec<Diagnostic> {

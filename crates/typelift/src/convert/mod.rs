@@ -37,7 +37,7 @@ use crate::promotion::passes::{
 /// ```
 /// use typelift::promote::ElementType;
 /// # let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
-/// let mut conversion = typelift::Conversion::default();
+/// let mut conversion = typelift::convert::Conversion::default();
 /// conversion.input_types.push(("x".to_owned(), ElementType::U8));
 /// let converted = conversion.run(&mut model, Vec::new())?;
 /// assert!(converted.refresh_ports);
@@ -139,7 +139,7 @@ pub struct Converted {
     /// The inputs and outputs whose shape differs from the file, if shapes were set.
     pub reshaped: Vec<Reshaped>,
     /// True if declared types and shapes in the file are outdated, so that the model should be written with
-    /// [`refresh_ports`](crate::text::xml::WriteOptions::refresh_ports).
+    /// [`refresh_ports`](crate::xml::WriteOptions::refresh_ports).
     pub refresh_ports: bool,
     /// The changes for the target release, if there is one.
     pub retargeted: Option<Retargeted>,

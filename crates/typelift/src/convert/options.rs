@@ -48,7 +48,7 @@ impl Conversion {
     ///
     /// # Examples
     /// ```
-    /// use typelift::Conversion;
+    /// use typelift::convert::Conversion;
     /// let conversion = Conversion::from_options(r#"{"set_types": {"x": "f16"}, "target": "2023.3"}"#)?;
     /// assert_eq!(conversion.target.unwrap().to_string(), "2023.3");
     /// let error = Conversion::from_options(r#"{"set_type": {"x": "f16"}}"#).unwrap_err();

@@ -52,7 +52,7 @@ enum Fate {
 ///
 /// # Examples
 /// ```
-/// use typelift::convert::strip::{Values, strip_weights};
+/// use typelift::convert::strip::{strip_weights, Values};
 /// # let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
 /// let stripped = strip_weights(&mut model, Values::Zero)?;
 /// assert_eq!((stripped.replaced, stripped.kept), (1, 0));

@@ -9,7 +9,7 @@ use crate::model::graph::{EditError, Model};
 /// the former model, clone it first; a clone shares names, text and weights.
 ///
 /// ```
-/// # use typelift::Batch;
+/// # use typelift::edit::Batch;
 /// # let model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
 /// let mut batch = Batch::new(model.clone());
 /// let relu = batch.model().graph().find("relu")?;
@@ -46,7 +46,8 @@ impl Batch {
     ///
     /// # Examples
     /// ```
-    /// # use typelift::{Batch, infer};
+    /// # use typelift::edit::Batch;
+    /// # use typelift::infer;
     /// # let model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
     /// let mut batch = Batch::new(model);
     /// let x = batch.model().graph().find("x")?;

@@ -39,7 +39,7 @@ impl Element for bool {
 /// Value of type `f16`, which Rust lacks. [`from`](From) rounds an `f32` to the nearest value.
 ///
 /// ```
-/// # use typelift::{Element, F16};
+/// # use typelift::edit::{Element, F16};
 /// assert_eq!(F16::from(0.5).bits(), 0x3800);
 /// assert_eq!(f32::from(F16::from(0.1)), 0.099975586);
 /// ```
@@ -49,7 +49,7 @@ pub struct F16(f16);
 /// Value of type `bf16`, which Rust lacks. [`from`](From) rounds an `f32` to the nearest value.
 ///
 /// ```
-/// # use typelift::{Bf16, Element};
+/// # use typelift::edit::{Bf16, Element};
 /// assert_eq!(Bf16::from(0.5).bits(), 0x3f00);
 /// assert_eq!(f32::from(Bf16::from(0.1)), 0.100097656);
 /// ```

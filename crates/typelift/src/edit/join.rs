@@ -11,12 +11,12 @@ impl Model {
     /// to an input of the other one, both by name. Outputs that feed an input are no longer outputs; other inputs and
     /// outputs are kept. Without joints, equal names are connected or, if there are none, the only output and the only
     /// input. Names, bodies, constants and metadata are copied as by
-    /// [`Edit::inline_model`](crate::Edit::inline_model). Metadata of the model is added where this one has none. A
+    /// [`Edit::inline_model`](crate::edit::Edit::inline_model). Metadata of the model is added where this one has none. A
     /// model of IR version 10 and one of 11 give one of 11. Types and shapes are those of both models until
     /// [`infer`](crate::infer()) updates them. Returns the new id of each layer of the other model.
     ///
     /// # Errors
-    /// [`InterfaceError`] if there is no such output or input, and the errors of [`Edit::inline_model`](crate::Edit::inline_model).
+    /// [`InterfaceError`] if there is no such output or input, and the errors of [`Edit::inline_model`](crate::edit::Edit::inline_model).
     /// Nothing is changed then.
     ///
     /// # Examples

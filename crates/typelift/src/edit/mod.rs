@@ -194,7 +194,8 @@ impl Edit<'_> {
     ///
     /// # Examples
     /// ```
-    /// use typelift::{Model, graph::NewLayer};
+    /// use typelift::Model;
+    /// use typelift::graph::NewLayer;
     /// let mut model = Model::from_xml(r#"<net name="n" version="11"><layers>
     ///     <layer id="0" name="if" type="If" version="opset8"><then_body><layers>
     ///         <layer id="0" name="y" type="Parameter" version="opset1"><data shape="2" element_type="f32"/>
@@ -218,7 +219,8 @@ impl Edit<'_> {
     ///
     /// # Examples
     /// ```
-    /// # use typelift::{Model, graph::Place};
+    /// # use typelift::Model;
+    /// # use typelift::graph::Place;
     /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
     /// let (place, relu) = model.find("relu")?;
     /// model.edit(|graph| graph.at(&place)?.set_name(relu, "activation"))?;
@@ -312,7 +314,8 @@ impl Edit<'_> {
     ///
     /// # Examples
     /// ```
-    /// # use typelift::{Model, graph::NewLayer};
+    /// # use typelift::Model;
+    /// # use typelift::graph::NewLayer;
     /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
     /// let y = model.graph().tensor("y")?;
     /// model.edit(|graph| {
@@ -459,7 +462,9 @@ impl Edit<'_> {
     ///
     /// # Examples
     /// ```
-    /// # use typelift::{Model, promote::ElementType, graph::NewLayer};
+    /// # use typelift::Model;
+    /// # use typelift::graph::NewLayer;
+    /// # use typelift::promote::ElementType;
     /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
     /// model.edit(|graph| {
     ///     assert_eq!(graph.unused_name("relu".to_owned()), "relu_2");

@@ -25,7 +25,7 @@ const DECOMPRESSION: &str = "decompression";
 ///
 /// ```
 /// # let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
-/// use typelift::precision_marks::Marks;
+/// use typelift::edit::precision_marks::Marks;
 /// let relu = model.graph().find("relu")?;
 /// model.edit(|graph| graph.set_marks(relu, &Marks::precise()))?;
 /// let marks = Marks::of(model.graph().layer(relu).unwrap(), model.version());
@@ -219,8 +219,8 @@ impl Edit<'_> {
     /// # Examples
     /// ```
     /// # let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
+    /// use typelift::edit::precision_marks::Marks;
     /// use typelift::graph::NewLayer;
-    /// use typelift::precision_marks::Marks;
     /// let y = model.graph().tensor("y")?;
     /// model.edit(|graph| {
     ///     let sigmoid = graph.insert_after(y, NewLayer::new("Sigmoid", "opset1"), &[])?;

@@ -66,7 +66,8 @@ impl Edit<'_> {
     ///
     /// # Examples
     /// ```
-    /// use typelift::{Model, StatePair};
+    /// use typelift::Model;
+    /// use typelift::edit::StatePair;
     /// let mut model = Model::from_text("
     ///     x = Parameter : f32[1,1,4]
     ///     past = Parameter : f32[1,?,4]
@@ -290,7 +291,8 @@ impl Edit<'_> {
     ///
     /// # Examples
     /// ```
-    /// # use typelift::{Model, promote::ElementType};
+    /// # use typelift::Model;
+    /// # use typelift::promote::ElementType;
     /// let mut model = Model::from_text("
     ///     x = Parameter : f32[4]
     ///     old = ReadValue-6 {variable_id=v, variable_type=f32, variable_shape=\"4\"}

@@ -29,7 +29,8 @@ impl Edit<'_> {
     ///
     /// # Examples
     /// ```
-    /// # use typelift::{Model, graph::NewLayer};
+    /// # use typelift::Model;
+    /// # use typelift::graph::NewLayer;
     /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
     /// let relu = model.graph().tensor("y")?;
     /// let best = model.edit(|graph| {
@@ -76,7 +77,8 @@ impl Edit<'_> {
     ///
     /// # Examples
     /// ```
-    /// # use typelift::{Model, graph::NewLayer};
+    /// # use typelift::Model;
+    /// # use typelift::graph::NewLayer;
     /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
     /// let relu = model.graph().find("relu")?;
     /// let scaled = model.graph().tensor("scaled")?;
@@ -129,7 +131,8 @@ impl Edit<'_> {
     ///
     /// # Examples
     /// ```
-    /// # use typelift::{Model, graph::NewLayer};
+    /// # use typelift::Model;
+    /// # use typelift::graph::NewLayer;
     /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
     /// let y = model.graph().tensor("y")?;
     /// let softmax = NewLayer::new("Softmax", "opset8").with_attribute("axis", -1);
@@ -150,7 +153,9 @@ impl Edit<'_> {
     ///
     /// # Examples
     /// ```
-    /// # use typelift::{Model, graph::NewLayer, promote::ElementType};
+    /// # use typelift::Model;
+    /// # use typelift::graph::NewLayer;
+    /// # use typelift::promote::ElementType;
     /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
     /// let result = model.find_output("y")?;
     /// model.edit(|graph| graph.insert_before(result.input(0), NewLayer::convert(ElementType::F16), &[]))?;
@@ -230,7 +235,8 @@ impl Edit<'_> {
     ///
     /// # Examples
     /// ```
-    /// # use typelift::{Model, promote::ElementType};
+    /// # use typelift::Model;
+    /// # use typelift::promote::ElementType;
     /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
     /// let half = model.edit(|graph| graph.constant(ElementType::F16, &[], &0x3800_u16.to_le_bytes()))?;
     /// assert_eq!(model.graph().output(half).unwrap().to_string(), "f16[]");
@@ -279,7 +285,8 @@ impl Edit<'_> {
     ///
     /// # Examples
     /// ```
-    /// # use typelift::{Model, promote::ElementType};
+    /// # use typelift::Model;
+    /// # use typelift::promote::ElementType;
     /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
     /// let scale = model.graph().find("scale")?;
     /// model.edit(|graph| graph.set_constant(scale, ElementType::F32, &[], &0.5_f32.to_le_bytes()))?;

@@ -1,13 +1,22 @@
 //! Answers about a model, or about a pair of models, as data.
 //!
-//! An inferred model goes in. The answers are how a type came to be ([`why`]), what the model consists of ([`stats`]), its
-//! blocks ([`blocks`]), where it keeps which precision ([`map`]), or what differs between two models ([`diff`]). Nothing here changes a model.
+//! An inferred model goes in. The answers are how a type came to be ([`why`](crate::why())), what the model consists of ([`stats`](crate::stats())), its
+//! blocks ([`blocks`]), where it keeps which precision ([`map`]), or what differs between two models ([`diff`](crate::diff())). Nothing here changes a model.
 //!
-//! Worked example: a tensor is f32 although its inputs are f16. [`why`] names the Convert in between, the layer that
+//! Worked example: a tensor is f32 although its inputs are f16. [`why`](crate::why()) names the Convert in between, the layer that
 //! asked for it, and the attribute that decided.
 
 pub mod blocks;
-pub mod diff;
+pub(crate) mod diff;
 pub mod map;
-pub mod stats;
-pub mod why;
+pub(crate) mod stats;
+pub(crate) mod why;
+
+pub use diff::{
+    Alike, BlockChange, Change, ChangeKind, Consequence, Diff, InfoChange, StoryLine, ValueChange, ValueError,
+};
+pub use stats::{
+    Decompressed, LargeTensor, OperationCount, SchemeCount, SimulatedCount, StateStats, Stats, Tensor, TypeCount,
+    Weight,
+};
+pub use why::{Derivation, Premise, Rule, Step};

@@ -15,7 +15,7 @@ use crate::model::graph::{
     Direction, FindError, Graph, Layer, LayerId, Model, Output, OutputPort, Place, PortMapEntry,
 };
 use crate::model::shape::Shape;
-pub use crate::ops::Setting;
+use crate::ops::Setting;
 use crate::ops::{self, Attr, AttributeValues, LayerKind, OTHER_TYPES, Operation, Subject, kind, setting};
 
 /// Derivation of an element type: a step for each tensor that influences it, beginning with the tensor itself.
@@ -178,7 +178,7 @@ impl fmt::Display for Rule {
 /// let derivation = typelift::why(&model, "y").unwrap();
 /// assert_eq!(derivation.steps[0].rule.to_string(), "the type of input 0");
 /// assert_eq!(derivation.steps[1].rule.to_string(), "attribute element_type=\"f16\"");
-/// # Ok::<(), typelift::Diagnostics>(())
+/// # Ok::<(), typelift::findings::Diagnostics>(())
 /// ```
 pub fn why(model: &Model, name: &str) -> Result<Derivation, FindError> {
     let unknown = || FindError::Unknown(name.to_owned());
@@ -196,7 +196,7 @@ pub fn why(model: &Model, name: &str) -> Result<Derivation, FindError> {
 /// ```
 /// # let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
 /// typelift::infer(&mut model);
-/// let steps = typelift::why::why_all(&model).steps;
+/// let steps = typelift::why_all(&model).steps;
 /// assert_eq!(steps.len(), 4);
 /// assert_eq!((steps[2].layer.name.as_str(), steps[2].from.len()), ("scaled", 2));
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -11,7 +11,8 @@ use crate::base::span::{Lines, Span};
 /// All findings of a file as a document. `typelift check --format json` prints it, and the Python package reads it.
 ///
 /// ```
-/// use typelift::{Diagnostics, findings::Document, xml};
+/// use typelift::findings::{Diagnostics, Document};
+/// use typelift::xml;
 ///
 /// let source = std::sync::Arc::new("<net name='n' version='11'><layers><layer/></layers></net>".to_owned());
 /// let list = xml::parse(source.clone()).diagnostics;

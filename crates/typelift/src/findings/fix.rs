@@ -80,7 +80,7 @@ pub enum FixAction {
         /// Description of the edits as a clause.
         words: String,
     },
-    /// Inserts Converts so that element types agree ([`infer_aligned`](crate::infer_aligned)).
+    /// Inserts Converts so that element types agree ([`infer_aligned`](crate::passes::infer_aligned)).
     Align,
     /// Inserts Converts under other promotion rules, which find a common type.
     AlignBy {
@@ -91,7 +91,7 @@ pub enum FixAction {
         /// The common type.
         to: ElementType,
     },
-    /// Converts the model by a [`Conversion`](crate::Conversion) that was tried.
+    /// Converts the model by a [`Conversion`](crate::convert::Conversion) that was tried.
     Convert {
         /// The promotion rules; `None` for the types that the ports declare.
         rules: Option<Rules>,

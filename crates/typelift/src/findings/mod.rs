@@ -17,10 +17,10 @@ use std::sync::Arc;
 use serde::Serialize;
 use typelift_promote::ElementType;
 
-use crate::base::span::Span;
 use crate::model::graph::{Layer, LayerId, Place};
 use crate::model::shape::Shape;
 
+pub use crate::base::span::{Lines, Span};
 pub use about::{About, SubjectKind};
 pub use document::{Count, Document, FileName};
 pub use edit::TextEdit;

@@ -53,7 +53,7 @@ use crate::text::xml;
 /// assert!(typelift::infer(&mut model).is_empty());
 /// let y = &model.graph().layer(typelift::LayerId(1)).unwrap().outputs()[0];
 /// assert_eq!(format!("{}{}", y.element_type(), y.shape()), "f16[?,3]");
-/// # Ok::<(), typelift::Diagnostics>(())
+/// # Ok::<(), typelift::findings::Diagnostics>(())
 /// ```
 #[must_use = "the result contains the errors of the model"]
 pub fn infer(model: &mut Model) -> Vec<Diagnostic> {

@@ -6,6 +6,6 @@
 //! Worked example: `x * 2` is a Parameter, a constant, a Multiply and a Result. [`graph`] holds the four layers and the three
 //! wires between their ports, [`shape`] the `f32[?,4]` at each output, and [`weights`] the four bytes of the 2.
 
-pub mod graph;
-pub mod shape;
-pub mod weights;
+pub(crate) mod graph;
+pub(crate) mod shape;
+pub(crate) mod weights;

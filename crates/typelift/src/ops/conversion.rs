@@ -41,7 +41,7 @@ impl Conversion {
 /// let (from, lost) = conversion.lossy().next().unwrap();
 /// assert_eq!((from, conversion.to), (ElementType::F32, ElementType::F16));
 /// assert_eq!(lost.to_string(), "rounds, overflows");
-/// # Ok::<(), typelift::Diagnostics>(())
+/// # Ok::<(), typelift::findings::Diagnostics>(())
 /// ```
 #[must_use]
 pub fn conversion(graph: &Graph, layer: &Layer) -> Option<Conversion> {

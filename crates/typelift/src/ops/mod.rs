@@ -54,7 +54,7 @@ mod slice;
 mod source;
 mod text;
 mod unknown;
-pub mod values;
+pub(crate) mod values;
 mod variable;
 
 use std::ops::RangeInclusive;

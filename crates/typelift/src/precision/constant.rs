@@ -15,7 +15,7 @@ impl Model {
     /// which share its bytes keep them. `name` is a path for [`find`](Self::find). Returns the change with the loss of
     /// the values; `None` if the constant already has the type.
     ///
-    /// Afterwards [`infer`](crate::infer()) propagates the type, or [`infer_aligned`](crate::infer_aligned) inserts a
+    /// Afterwards [`infer`](crate::infer()) propagates the type, or [`infer_aligned`](crate::passes::infer_aligned) inserts a
     /// Convert where the file needs the former type.
     ///
     /// # Errors

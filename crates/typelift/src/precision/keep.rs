@@ -32,7 +32,7 @@ pub enum KeepPattern {
     /// Layers of an operation, `Softmax`, or of one revision, `MVN-6`. `*` and `?` work as in names, and case is
     /// ignored.
     Operation(String),
-    /// Layers of the blocks with these numbers, the last included: `block:0-1`. [`Blocks`](crate::blocks::Blocks) tells
+    /// Layers of the blocks with these numbers, the last included: `block:0-1`. [`Blocks`](crate::explain::blocks::Blocks) tells
     /// which layers those are.
     Blocks(u64, u64),
     /// The layers that OpenVINO's plugins keep in f32 when they compute in f16.

@@ -15,8 +15,8 @@ use crate::ops::{self, LayerKind};
 ///
 /// # Examples
 /// ```
-/// use typelift::precision_marks::{Marks, Spelling};
-/// use typelift::precision::{Kept, mark, unmark};
+/// use typelift::edit::precision_marks::{Marks, Spelling};
+/// use typelift::precision::{mark, unmark, Kept};
 /// let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
 /// let kept = Kept::find(&model, &["type:Relu".into()])?;
 /// assert_eq!(mark(&mut model, &kept, Spelling::Both)?[0].name, "relu");

@@ -48,4 +48,3 @@ pub use self::plan::{Action, Constant, Loss, Plan, PlanTotals, Reason};
 pub use self::risks::{Risk, RiskRule, risks};
 pub use self::storage::Storage;
 pub use self::types::{Border, Exception, Retyping, RetypingPlan};
-pub use crate::ops::values::conversion::Audit;

@@ -31,7 +31,7 @@ use crate::text::xml;
 ///
 /// # Examples
 /// ```
-/// use typelift::{Model, programs};
+/// use typelift::{programs, Model};
 /// let mut model = Model::from_text(r#"
 ///     tokens = Parameter : i64[?,?] "tokens"
 ///     mask = Parameter : i64[?,?] "attention_mask"

@@ -56,7 +56,8 @@ impl Model {
     ///
     /// # Examples
     /// ```
-    /// use typelift::{Model, rewrite::Rule};
+    /// use typelift::Model;
+    /// use typelift::rewrite::Rule;
     /// let model = Model::from_text("
     ///     x = Parameter : f32[8]
     ///     y = Clamp(x) {min=0, max=5}

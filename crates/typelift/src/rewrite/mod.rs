@@ -1,7 +1,7 @@
 //! Rewriting by rules: a pattern and its replacement, in the [notation] that also shows graphs.
 //!
 //! ```
-//! use typelift::{Model, rewrite::Rule};
+//! use typelift::{rewrite::Rule, Model};
 //! let mut model = Model::from_text("
 //!     x = Parameter : f32[?,8]
 //!     a = Add(x, Const_1)
@@ -94,7 +94,7 @@ type Writer = Arc<dyn Fn(&Match) -> Result<String, String> + Send + Sync>;
 ///   Divide(x, 2) => Multiply(y, 0.5)
 ///                            ^
 ///   help: it has `x`");
-/// # Ok::<(), typelift::notation::NotationError>(())
+/// # Ok::<(), typelift::rewrite::notation::NotationError>(())
 /// ```
 #[derive(Clone)]
 pub struct Rule {

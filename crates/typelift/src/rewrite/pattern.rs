@@ -43,7 +43,7 @@ impl Allowed {
 
 type Condition = Arc<dyn Fn(&Match) -> Result<(), String> + Send + Sync>;
 
-/// Pattern of a rule in the [notation](crate::notation): operations, arithmetic in any order, names and conditions.
+/// Pattern of a rule in the [notation](crate::rewrite::notation): operations, arithmetic in any order, names and conditions.
 /// With a replacement it becomes a [`Rule`].
 ///
 /// ```
@@ -51,7 +51,7 @@ type Condition = Arc<dyn Fn(&Match) -> Result<(), String> + Send + Sync>;
 /// let pattern: Pattern = "x * Sigmoid(x * b?) if size(b) == 1".parse()?;
 /// let error = "Relu(x) if rnak(x) == 4".parse::<Pattern>().unwrap_err();
 /// assert_eq!(error.help(), Some("did you mean `rank`?"));
-/// # Ok::<(), typelift::notation::NotationError>(())
+/// # Ok::<(), typelift::rewrite::notation::NotationError>(())
 /// ```
 #[derive(Clone, Default)]
 pub struct Pattern {
@@ -92,7 +92,7 @@ impl Pattern {
     ///     if axis >= 0 { Ok(()) } else { Err("the axis is counted from the end".into()) }
     /// });
     /// # let _ = pattern;
-    /// # Ok::<(), typelift::notation::NotationError>(())
+    /// # Ok::<(), typelift::rewrite::notation::NotationError>(())
     /// ```
     #[must_use]
     pub fn when(mut self, condition: impl Fn(&Match) -> Result<(), String> + Send + Sync + 'static) -> Self {
@@ -108,7 +108,8 @@ impl Pattern {
     /// shapes of new layers are inferred.
     ///
     /// ```
-    /// use typelift::{graph::NewLayer, rewrite::{Pattern, Replacement}};
+    /// use typelift::graph::NewLayer;
+    /// use typelift::rewrite::{Pattern, Replacement};
     ///
     /// let rule = "Softmax-8(x) {axis=$a}".parse::<Pattern>()?.to(|m, _| {
     ///     let rank = m.shape("x").and_then(|shape| shape.rank()).unwrap_or(1) as i64;
@@ -117,12 +118,13 @@ impl Pattern {
     ///     Ok(Replacement::layer(softmax, &[m.tensor("x")?]))
     /// });
     /// # let _ = rule;
-    /// # Ok::<(), typelift::notation::NotationError>(())
+    /// # Ok::<(), typelift::rewrite::notation::NotationError>(())
     /// ```
     ///
-    /// All methods of [`Edit`](crate::Edit) are available:
+    /// All methods of [`Edit`](crate::edit::Edit) are available:
     /// ```
-    /// # use typelift::{Model, rewrite::Pattern};
+    /// # use typelift::Model;
+    /// # use typelift::rewrite::Pattern;
     /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
     /// let marked = "Relu(x)".parse::<Pattern>()?.to(|m, graph| {
     ///     graph.set_rt_info(m.root().id(), "origin", "activation")?;
@@ -151,7 +153,7 @@ impl Pattern {
     ///     Ok(format!("Softmax-1(x) {{axis={}}}", axis.rem_euclid(rank)))
     /// });
     /// # let _ = rule;
-    /// # Ok::<(), typelift::notation::NotationError>(())
+    /// # Ok::<(), typelift::rewrite::notation::NotationError>(())
     /// ```
     #[must_use]
     pub fn writes(self, text: impl Fn(&Match) -> Result<String, String> + Send + Sync + 'static) -> Rule {
@@ -287,7 +289,7 @@ impl Match {
     ///     _ => Err("they are different tensors".into()),
     /// });
     /// # let _ = pattern;
-    /// # Ok::<(), typelift::notation::NotationError>(())
+    /// # Ok::<(), typelift::rewrite::notation::NotationError>(())
     /// ```
     pub fn tensors(&self, list: &str) -> Result<&[Output], UnknownName> {
         let found = self.lists.iter().find(|(known, _)| known == list);

@@ -58,7 +58,7 @@ impl<'m> Export<'m> {
     /// let model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
     /// let (place, scale) = model.find_tensor("scale")?;
     /// let mut file = Vec::new();
-    /// typelift::Export::npy(&model, &place, scale)?.write(&mut file)?;
+    /// typelift::values::Export::npy(&model, &place, scale)?.write(&mut file)?;
     /// assert_eq!(file[128..], 2_f32.to_le_bytes());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -8,5 +8,5 @@
 //! its output ports. [`xml::write()`] copies the bytes of all other lines, and [`save`] replaces the file so that even
 //! a killed process leaves the old pair or the new one.
 
-pub mod save;
+pub(crate) mod save;
 pub mod xml;

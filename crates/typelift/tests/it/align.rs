@@ -10,11 +10,11 @@ use std::collections::BTreeMap;
 
 use crate::common::{self, Net, nets};
 use proptest::prelude::*;
-use typelift::findings::Voice;
-use typelift::passes::{Action, Change, LOWER_WITHOUT_NOOPS, run};
+use typelift::findings::{Code, Voice};
+use typelift::passes::{Action, Change, LOWER_WITHOUT_NOOPS, infer_aligned, run};
 use typelift::promote::openvino::Options;
 use typelift::promote::{ElementType, RuleSet};
-use typelift::{Code, Graph, Layer, LayerId, Model, infer, infer_aligned};
+use typelift::{Graph, Layer, LayerId, Model, infer};
 
 fn rules(name: &str) -> RuleSet {
     RuleSet::from_name(name).unwrap()

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use typelift::blocks::{Block, Blocks, border};
+use typelift::explain::blocks::{Block, Blocks, border};
 use typelift::precision::{KeepPattern, Kept};
 use typelift::rewrite::Script;
 use typelift::{LayerId, Model};
@@ -90,8 +90,9 @@ fn rules_marks_and_cuts_select_the_layers_of_the_same_blocks() {
 
     let script: Script = "keep f32 block 1..2".parse().unwrap();
     let (marked, _) = script.run(decoder(5, None)).unwrap();
-    let has_mark =
-        |layer: &&typelift::Layer| typelift::precision_marks::Marks::of(layer, marked.version()).keeps_precision();
+    let has_mark = |layer: &&typelift::Layer| {
+        typelift::edit::precision_marks::Marks::of(layer, marked.version()).keeps_precision()
+    };
     let found: BTreeSet<LayerId> = marked.graph().layers().filter(has_mark).map(typelift::Layer::id).collect();
     assert!(!found.is_empty() && found.is_subset(&chosen));
 

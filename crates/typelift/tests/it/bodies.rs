@@ -9,9 +9,9 @@
     reason = "a test fails by panicking and tells what it counts"
 )]
 
-use typelift::findings::Code;
+use typelift::findings::{Code, Diagnostic};
 use typelift::graph::{NewLayer, Place};
-use typelift::{Diagnostic, LayerId, Model};
+use typelift::{LayerId, Model};
 
 use crate::recorded;
 

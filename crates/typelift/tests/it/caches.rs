@@ -7,10 +7,9 @@ use std::fs;
 use std::path::PathBuf;
 
 use proptest::prelude::*;
-use typelift::graph::LayerId;
 use typelift::ops::{LayerKind, kind};
 use typelift::rewrite::{Script, library};
-use typelift::{Model, infer};
+use typelift::{LayerId, Model, infer};
 
 fn path(file: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/oracle/statements").join(file)

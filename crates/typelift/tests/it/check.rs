@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::small::{X, layer, result, source};
-use typelift::findings::FixAction;
-use typelift::{Code, Diagnostic, Model, Severity, Weights, check, infer};
+use typelift::findings::{Code, Diagnostic, FixAction, Severity};
+use typelift::{Model, Weights, check, infer};
 
 fn model(layers: &str, edges: &[&str]) -> Model {
     Model::from_xml(source(layers, edges)).unwrap()

@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::common::{Net, listing, nets};
 use proptest::prelude::*;
-use typelift::passes::{Action, ELIMINATE_CONVERTS, run};
+use typelift::passes::{Action, ELIMINATE_CONVERTS, infer_aligned, run};
 use typelift::promote::openvino::Options;
 use typelift::promote::{ElementType, Loss, RuleSet, fidelity};
-use typelift::{Graph, LayerId, Output, infer, infer_aligned};
+use typelift::{Graph, LayerId, Output, infer};
 
 /// Returns the listing after the pass.
 fn eliminated(net: &Net) -> String {

@@ -13,7 +13,7 @@ use std::sync::LazyLock;
 
 use crate::hostile::{cases, diagnose};
 use crate::small::{self, X, layer, result};
-use typelift::{Code, Severity};
+use typelift::findings::{Code, Severity};
 
 static DOCUMENT: LazyLock<String> = LazyLock::new(|| {
     std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/diagnostics.md")).unwrap()

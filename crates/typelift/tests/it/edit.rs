@@ -1,11 +1,12 @@
 //! Edits of a graph whose file has more than the graph: reading the written file returns the graph that was written.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-use typelift::graph::{BackEdge, EditError, LayerId, NewLayer, Output, PortMapEntry};
+use typelift::edit::{Bf16, Edit, F16};
+use typelift::findings::Code;
+use typelift::graph::{BackEdge, EditError, NewLayer, PortMapEntry};
 use typelift::promote::ElementType;
 use typelift::xml::{WriteOptions, write};
-use typelift::{Bf16, Edit, F16};
-use typelift::{Code, Model, infer};
+use typelift::{LayerId, Model, Output, infer};
 
 /// Returns a model of a Parameter with the id `id`, and a Result.
 fn model(id: &str) -> String {

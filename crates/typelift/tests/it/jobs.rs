@@ -1,11 +1,13 @@
 //! Common jobs on models, each in a few lines.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use typelift::convert::Conversion;
+use typelift::edit::StatePair;
 use typelift::graph::NewLayer;
 use typelift::precision::{Like, Storage};
 use typelift::promote::ElementType;
 use typelift::rewrite::{Pattern, Replacement, Rule, Script, library};
-use typelift::{Conversion, Model, StatePair, infer};
+use typelift::{Model, infer};
 
 fn read(listing: &str) -> Model {
     let mut model = Model::from_text(listing).unwrap();
@@ -322,7 +324,7 @@ fn blocks_are_removed_with_their_caches() {
 
 #[test]
 fn weights_and_operations_are_counted_by_block() {
-    let blocks = typelift::blocks::Blocks::new(&decoder(4));
+    let blocks = typelift::explain::blocks::Blocks::new(&decoder(4));
     let numbered: Vec<_> = blocks.list.iter().filter(|block| block.number.is_some()).collect();
     assert_eq!(numbered.len(), 4);
     assert!(numbered.iter().all(|block| block.bytes() == 4 * 64 && block.differs.is_empty()));

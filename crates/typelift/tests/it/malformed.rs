@@ -9,7 +9,7 @@
 )]
 
 use crate::hostile::cases;
-use typelift::{Code, Severity};
+use typelift::findings::{Code, Severity};
 
 /// Files that OpenVINO refuses and we only warn about: an extension may have the operation, and a constant's value may
 /// not matter.

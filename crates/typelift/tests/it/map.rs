@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use typelift::Model;
-use typelift::map::PrecisionMap;
+use typelift::explain::map::PrecisionMap;
 
 use crate::models::models;
 

@@ -1,7 +1,7 @@
 //! Precision marks: reading, joining and writing.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use typelift::precision_marks::{Marks, Spelling};
+use typelift::edit::precision_marks::{Marks, Spelling};
 use typelift::{IrVersion, Model, xml};
 
 /// Returns a model of a ReLU with this metadata.

@@ -9,10 +9,11 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
+use typelift::findings::Diagnostic;
 use typelift::graph::{Direction, OutputPort};
 use typelift::passes::{ELIMINATE_NOOP_CONVERTS, LOWER_PROMOTE_TYPES, LOWER_WITHOUT_NOOPS, UNIQUE_TENSOR_NAMES, run};
 use typelift::xml::{WriteOptions, parse, write};
-use typelift::{Diagnostic, Graph, Layer, Model, Weights, infer};
+use typelift::{Graph, Layer, Model, Weights, infer};
 
 pub(crate) fn models(wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/models");
@@ -62,7 +63,7 @@ fn an_element_without_content_takes_nothing_from_what_follows() {
     let attributes = |layer: &Layer| layer.attributes().len();
     let model = reading.model.unwrap();
     assert_eq!(model.graph().layers().map(attributes).collect::<Vec<_>>(), [1, 0, 1]);
-    let ignored = reading.diagnostics.iter().filter(|it| it.code == typelift::Code::UnknownElement).count();
+    let ignored = reading.diagnostics.iter().filter(|it| it.code == typelift::findings::Code::UnknownElement).count();
     assert_eq!(ignored, 2, "{:#?}", reading.diagnostics);
 }
 

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use typelift::convert::Conversion;
+use typelift::edit::precision_marks::Marks;
 use typelift::precision::{Compression, Like, Plan, Storage};
-use typelift::precision_marks::Marks;
 use typelift::promote::ElementType::F16;
-use typelift::{Conversion, Model, infer};
+use typelift::{Model, infer};
 
 /// Path, element type, shape, CRC-32 of the bytes, and whether a marked Convert uses it.
 type Constant = (String, String, String, u32, bool);

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use typelift::convert::Conversion;
 use typelift::precision::quantize::{Backup, Choice, Fallback, Group, Mode, Quantization, QuantizationPlan, Request};
 use typelift::precision::{KeepPattern, Kept, Plan, Storage, schemes};
 use typelift::rewrite::library;
-use typelift::{Conversion, Model, infer};
+use typelift::{Model, infer};
 
 /// Name, element type, shape, and CRC-32 of the bytes.
 type Constant = (String, String, String, u32);

@@ -7,7 +7,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::read::MultiGzDecoder;
 use serde_json::Value;
-use typelift::{Diagnostic, Graph, Model, Weights, check, infer, xml};
+use typelift::findings::Diagnostic;
+use typelift::{Graph, Model, Weights, check, infer, xml};
 
 /// A model and OpenVINO's answer.
 pub(crate) struct Case(Value);

@@ -7,10 +7,10 @@ use std::fs;
 use std::path::PathBuf;
 
 use similar::{ChangeTag, TextDiff};
-use typelift::Edit;
-use typelift::graph::{EditError, LayerId, NewLayer, Output};
+use typelift::edit::Edit;
+use typelift::graph::{EditError, NewLayer};
 use typelift::promote::ElementType;
-use typelift::{Model, infer};
+use typelift::{LayerId, Model, Output, infer};
 
 type Edited = Result<(), EditError>;
 

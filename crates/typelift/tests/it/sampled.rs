@@ -10,10 +10,11 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::read::GzDecoder;
 use serde::Deserialize;
+use typelift::Model;
+use typelift::edit::Edit;
 use typelift::graph::OutputPort;
 use typelift::promote::ElementType;
 use typelift::rewrite::{Rule, library};
-use typelift::{Edit, Model};
 
 use crate::recorded::infer_text;
 

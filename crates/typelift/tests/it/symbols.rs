@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use typelift::symbols::Noticed;
+use typelift::shape::Noticed;
 use typelift::{Graph, LayerId, Model, Output, Shapes};
 
 /// An operation of a random graph: which one, its operands as positions among the tensors so far, and two small numbers.
@@ -59,7 +59,12 @@ fn listing(steps: &[Step]) -> String {
 }
 
 /// Sets the lengths of both inputs and infers.
-fn inferred(text: &str, shapes: &Shapes, base: &Model, lengths: &[i64]) -> (Model, Vec<typelift::Diagnostic>) {
+fn inferred(
+    text: &str,
+    shapes: &Shapes,
+    base: &Model,
+    lengths: &[i64],
+) -> (Model, Vec<typelift::findings::Diagnostic>) {
     let mut model = Model::from_text(text).unwrap();
     for (id, shape) in shapes.input_shapes(base, lengths) {
         let name = base.graph().layer(id).unwrap().name().to_owned();
@@ -92,7 +97,7 @@ proptest! {
     ) {
         let text = listing(&steps);
         let Ok(mut model) = Model::from_text(&text) else { return Err(TestCaseError::fail(text)) };
-        prop_assume!(!typelift::infer(&mut model).iter().any(typelift::Diagnostic::is_error));
+        prop_assume!(!typelift::infer(&mut model).iter().any(typelift::findings::Diagnostic::is_error));
         let shapes = typelift::shapes(&model);
         for sample in samples {
             let lengths = &sample[..shapes.symbols().len().min(4)];
@@ -253,7 +258,7 @@ fn lints_of_lengths_are_of_models_that_have_them() {
         )
     };
     let end = "r = Result(y)\n";
-    use typelift::{Code, Severity};
+    use typelift::findings::{Code, Severity};
     let restored = "s = ShapeOf-3(x) {output_type=i64}\nz = Reshape(y, s) {special_zero=false}\nr = Result(z)\n";
     for (text, expected) in [
         (reshape("[2,?,8]", "[2, 16, 2, 4]", end), vec![(Severity::Note, Code::FixedLength)]),
@@ -302,7 +307,7 @@ fn formulas_are_the_counts_at_each_length() {
     let text = "x = Parameter : f32[?,?,8]\nw = Const(1) : f32[8,4]\nq = MatMul(x, w)\ns = MatMul(q, q) {transpose_b=true}\n\
                 a = MatMul(s, q)\nr = Result(a)\n";
     let (model, shapes) = opened(text);
-    let mut formulas = typelift::symbols::Formulas::new(&model, &shapes);
+    let mut formulas = typelift::shape::Formulas::new(&model, &shapes);
     let macs = formulas.macs().unwrap();
     let id = |name: &str| model.graph().find(name).unwrap();
     let bytes = formulas.bytes(model.graph(), id("s").output(0)).unwrap();

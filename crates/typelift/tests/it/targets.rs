@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use typelift::Model;
+use typelift::convert::Conversion;
 use typelift::xml::{WriteOptions, write};
-use typelift::{Conversion, IrVersion, SaveOptions};
+use typelift::{IrVersion, Model, SaveOptions};
 
 fn testdata(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(path)

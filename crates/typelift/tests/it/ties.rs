@@ -11,10 +11,11 @@ use crate::zoo;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
-use typelift::Edit;
+use typelift::edit::Edit;
+use typelift::passes::infer_aligned;
 use typelift::promote::openvino::Options;
 use typelift::promote::{Category, ElementType, Operand, RuleSet};
-use typelift::{LayerId, Model, infer, infer_aligned, ops};
+use typelift::{LayerId, Model, infer, ops};
 
 static TABLE: LazyLock<String> = LazyLock::new(|| {
     std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/oracle/ties/ties.csv")).unwrap()

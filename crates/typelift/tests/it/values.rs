@@ -6,8 +6,9 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
+use typelift::Model;
+use typelift::convert::Conversion;
 use typelift::rewrite::{Losses, Report, Rule, Script, library};
-use typelift::{Conversion, Model};
 
 fn all_rules() -> Vec<Rule> {
     library::all().flat_map(|set| set.rules().unwrap()).collect()

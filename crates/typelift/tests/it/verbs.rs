@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::strategy::ValueTree;
-use typelift::Edit;
-use typelift::graph::{EditError, Graph, LayerId, NewLayer, Output};
+use typelift::edit::Edit;
+use typelift::graph::{EditError, NewLayer};
 use typelift::promote::ElementType;
 use typelift::xml::{WriteOptions, write};
-use typelift::{Model, Weights, infer};
+use typelift::{Graph, LayerId, Model, Output, Weights, infer};
 
 /// Returns a model of Relus and sums, each fed by earlier layers, and Results of the last ones.
 fn model(feeds: &[(bool, Index, Index)]) -> Model {

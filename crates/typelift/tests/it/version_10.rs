@@ -3,9 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
+use typelift::convert::Conversion;
 use typelift::precision::{Compression, Plan, TypeMap};
 use typelift::promote::ElementType::F16;
-use typelift::{Conversion, IrVersion, Layer, Model};
+use typelift::{IrVersion, Layer, Model};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/oracle/version_10")

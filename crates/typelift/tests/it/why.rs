@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use crate::common::Net;
+use typelift::explain::Rule;
 use typelift::graph::FindError;
-use typelift::why::Rule;
 use typelift::{infer, why};
 
 /// Returns the rules from a tensor back to its sources, each with its layer.

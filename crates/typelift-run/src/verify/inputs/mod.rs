@@ -6,9 +6,8 @@ mod values;
 
 use serde::Serialize;
 use typelift::edit::inputs_outputs::End;
-use typelift::model::graph::Model;
-use typelift::model::weights::Weights;
 use typelift::promote::ElementType;
+use typelift::{Model, Weights};
 
 use self::roles::{Role, roles};
 use self::shapes::{Shapes, Sizing};
@@ -101,7 +100,7 @@ impl Shaped {
         let [in_a, in_b] = [roles(&fixed[0]), roles(&fixed[1])];
         let roles = pairs.iter().map(|pair| in_a[pair.a].and(in_b[pair.b])).collect();
         let types = [0, 1].map(|side| {
-            let of = |layer: &&typelift::model::graph::Layer| {
+            let of = |layer: &&typelift::Layer| {
                 layer.outputs().first().map_or(ElementType::Dynamic, |port| port.element_type())
             };
             ends(End::Input, &fixed[side]).iter().map(of).collect::<Vec<_>>()

@@ -1,10 +1,10 @@
 //! Use of an input's values by a model: indices, masks, positions or counts.
 
 use foldhash::HashSet;
-use typelift::model::graph::{Direction, Graph, Layer, Model, Output};
-use typelift::model::shape::Dim;
-use typelift::model::weights::Weights;
+use typelift::graph::Direction;
 use typelift::ops::{self, LayerKind};
+use typelift::shape::Dim;
+use typelift::{Graph, Layer, Model, Output, Weights};
 
 /// Use of an input's values.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -124,7 +124,7 @@ impl Search<'_> {
     /// Follows an input of a layer into its bodies.
     fn inside(&mut self, layer: &Layer, port: usize, offset: i64) {
         for body in layer.bodies() {
-            let entry = |entry: &&typelift::model::graph::PortMapEntry| {
+            let entry = |entry: &&typelift::graph::PortMapEntry| {
                 entry.direction == Direction::Input && usize::try_from(entry.external_port_id) == Ok(port)
             };
             for entry in body.port_map().iter().filter(entry) {

@@ -6,10 +6,10 @@ use std::iter;
 use foldhash::HashSet;
 use typelift::edit::Edit;
 use typelift::edit::inputs_outputs::End;
-use typelift::infer::infer;
-use typelift::model::graph::{LayerId, Model, Output, OutputPort};
-use typelift::model::shape::{Dim, Shape};
+use typelift::graph::OutputPort;
 use typelift::promote::ElementType;
+use typelift::shape::{Dim, Shape};
+use typelift::{LayerId, Model, Output, infer};
 
 use crate::verify::coverage;
 use crate::verify::error::{Side, VerifyError};

@@ -1,7 +1,7 @@
 //! Values of inputs, chosen by their use.
 
-use typelift::ops::values::array::{Array, Few, round};
 use typelift::promote::{ElementType, Kind};
+use typelift::values::{Array, Few, round};
 
 use super::roles::Role;
 use crate::verify::Tensor;

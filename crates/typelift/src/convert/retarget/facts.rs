@@ -2,7 +2,7 @@
 
 use crate::rewrite::Match;
 
-/// The replacement in the [notation](crate::notation), or the reason why there is none.
+/// The replacement in the [notation](crate::rewrite::notation), or the reason why there is none.
 pub(super) type Written = Result<String, String>;
 
 /// Writes a list of numbers in the notation.

@@ -1,6 +1,6 @@
 //! Downgrade rules: they replace later revisions by earlier ones, and new operations by older ones.
 //!
-//! A rule with a fixed replacement is written in the [notation](crate::notation). If the replacement depends on
+//! A rule with a fixed replacement is written in the [notation](crate::rewrite::notation). If the replacement depends on
 //! shapes, constants or attributes, a function writes it, or returns the reason why it cannot.
 
 use std::fmt::Write as _;

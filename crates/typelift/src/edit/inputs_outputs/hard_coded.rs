@@ -18,7 +18,7 @@ impl Model {
     ///
     /// # Examples
     /// ```
-    /// # use typelift::{Model, Weights, infer};
+    /// # use typelift::{infer, Model, Weights};
     /// let mut model = Model::from_xml(r#"<net name="n" version="11"><layers>
     ///     <layer id="0" name="x" type="Parameter" version="opset1"><data shape="1,4" element_type="f32"/>
     ///         <output><port id="0" precision="FP32"><dim>1</dim><dim>4</dim></port></output></layer>

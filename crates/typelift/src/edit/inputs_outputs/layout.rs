@@ -11,7 +11,7 @@ use crate::text::xml::value_of;
 /// Change of the order of dimensions: `NCHW:NHWC`, or `NHWC` if the file has the old layout.
 ///
 /// ```
-/// use typelift::LayoutChange;
+/// use typelift::edit::inputs_outputs::LayoutChange;
 /// assert!("NCHW:NHWC".parse::<LayoutChange>().is_ok());
 /// assert!("[N,H,W,C]".parse::<LayoutChange>().is_ok());
 /// assert_eq!("NCHW:NHWD".parse::<LayoutChange>().unwrap_err(), "NCHW and NHWD do not have the same dimensions");

@@ -170,7 +170,8 @@ impl Model {
     ///
     /// # Examples
     /// ```
-    /// use typelift::{End, Model};
+    /// use typelift::Model;
+    /// use typelift::edit::inputs_outputs::End;
     /// let model = Model::from_text("
     ///     cache.0 = Parameter : f32[2]
     ///     cache.1 = Parameter : f32[2]
@@ -330,7 +331,7 @@ impl Model {
     /// assert!(typelift::infer(&mut model).is_empty());
     /// assert_eq!(model.graph().layer(x).unwrap().outputs()[0].shape().to_string(), "[1..8,3]");
     /// assert!(typelift::xml::write(&model, Default::default()).contains(r#"shape="1..8,3""#));
-    /// # Ok::<(), typelift::Diagnostics>(())
+    /// # Ok::<(), typelift::findings::Diagnostics>(())
     /// ```
     pub fn set_input(
         &mut self,
@@ -404,7 +405,7 @@ impl Model {
     /// assert!(typelift::infer(&mut model).is_empty());
     /// let types: Vec<_> = model.graph().layers().flat_map(|layer| layer.outputs()).map(|port| port.element_type()).collect();
     /// assert_eq!(types, [ElementType::U8, ElementType::F32, ElementType::F16]);
-    /// # Ok::<(), typelift::Diagnostics>(())
+    /// # Ok::<(), typelift::findings::Diagnostics>(())
     /// ```
     pub fn convert_input(&mut self, name: &str, element_type: ElementType) -> Result<Vec<Change>, InterfaceError> {
         let id = self.find_input(name)?;

@@ -113,7 +113,7 @@ impl Blocks {
     /// let mut model = typelift::Model::from_text(&text)?;
     /// typelift::infer(&mut model);
     ///
-    /// let blocks = typelift::blocks::Blocks::new(&model);
+    /// let blocks = typelift::explain::blocks::Blocks::new(&model);
     /// let second = blocks.number(1).next().unwrap();
     /// assert_eq!((second.name.as_str(), second.layers.len()), ("x.layers.1", 4));
     /// assert!(second.differs.is_empty());
@@ -190,7 +190,7 @@ impl Blocks {
 /// Returns the tensors through which data enters blocks of one graph, and those through which it leaves them.
 /// Constants, shape computations and inputs of the model do not enter: they stay with the blocks.
 ///
-/// Pass them to [`Edit::extract`](crate::Edit::extract) to keep these blocks alone.
+/// Pass them to [`Edit::extract`](crate::edit::Edit::extract) to keep these blocks alone.
 #[must_use]
 pub fn border<'a>(model: &Model, blocks: impl IntoIterator<Item = &'a Block>) -> (Vec<Output>, Vec<Output>) {
     let mut place = Place::default();

@@ -29,7 +29,7 @@ pub struct Alike<'a> {
 /// typelift::infer(&mut before);
 /// typelift::infer(&mut after);
 /// let diff = typelift::diff(&before, &after);
-/// let alike = typelift::diff::alike(&diff.changes);
+/// let alike = typelift::alike(&diff.changes);
 /// assert_eq!((alike[0].changes.len(), alike[0].places()), (1, "1".to_owned()));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -232,7 +232,7 @@ pub struct Consequence {
 /// Compares two inferred models.
 ///
 /// Ids, the order of layers and edges, port numbers, the layout of the file and the `rt_info` of layers are ignored, except
-/// for [precision marks](crate::precision_marks). The metadata of the models is compared. Layers on which no Result depends are ignored too, because OpenVINO
+/// for [precision marks](crate::edit::precision_marks). The metadata of the models is compared. Layers on which no Result depends are ignored too, because OpenVINO
 /// drops them. Layers are matched by name if it is unique in both graphs, otherwise by operation and neighbours. If
 /// the weights of one model are missing, those of the other are ignored too. Constants that are quantized differently
 /// are compared by their computed values. A consequence is listed with the change that causes it.
@@ -254,7 +254,7 @@ pub struct Consequence {
 /// assert_eq!(diff.changes.len(), 1);
 /// assert_eq!(diff.changes[0].path, "x");
 /// assert_eq!(diff.changes[0].follows[0].path, "y");
-/// # Ok::<(), typelift::Diagnostics>(())
+/// # Ok::<(), typelift::findings::Diagnostics>(())
 /// ```
 #[must_use]
 pub fn diff(before: &Model, after: &Model) -> Diff {
@@ -280,7 +280,7 @@ pub fn diff(before: &Model, after: &Model) -> Diff {
 /// ```
 /// let mut model = typelift::Model::from_text("x = Parameter : f32[2]\ny = ReLU(x)\nr = Result(y)\n")?;
 /// typelift::infer(&mut model);
-/// assert_eq!(typelift::diff::matched_layers(&model, &model).len(), 3);
+/// assert_eq!(typelift::matched_layers(&model, &model).len(), 3);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use]

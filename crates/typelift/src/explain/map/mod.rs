@@ -54,7 +54,7 @@ pub struct Row {
     pub computed: Vec<TypeCount>,
     /// The Converts that may lose information. Those of constants whose values are all kept are not counted.
     pub lossy: Vec<Lossy>,
-    /// The number of layers with a [precision mark](crate::precision_marks).
+    /// The number of layers with a [precision mark](crate::edit::precision_marks).
     pub marks: usize,
     /// The number of errors in them.
     pub errors: usize,
@@ -102,7 +102,7 @@ impl PrecisionMap {
     /// # Examples
     /// ```
     /// # let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
-    /// use typelift::map::PrecisionMap;
+    /// use typelift::explain::map::PrecisionMap;
     /// let found = typelift::infer(&mut model);
     /// let map = PrecisionMap::new(&model, &found);
     /// assert_eq!(map.rows.len(), 1);

@@ -83,7 +83,7 @@ impl ValuePath {
     ///
     /// # Examples
     /// ```
-    /// use typelift::map::ValuePath;
+    /// use typelift::explain::map::ValuePath;
     /// # let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
     /// typelift::infer(&mut model);
     /// let path = ValuePath::new(&model, "y")?;
@@ -130,7 +130,7 @@ impl ValuePath {
 ///
 /// # Examples
 /// ```
-/// use typelift::map::Ways;
+/// use typelift::explain::map::Ways;
 /// # let model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
 /// let graph = model.graph();
 /// let (scaled, y) = (graph.find("scaled")?.output(0), graph.find("y")?.output(0));

@@ -11,7 +11,8 @@ use super::{Diagnostics, Voice};
 /// A format in which another program reads findings.
 ///
 /// ```
-/// use typelift::{Diagnostics, findings::{Format, Voice}, xml};
+/// use typelift::findings::{Diagnostics, Format, Voice};
+/// use typelift::xml;
 ///
 /// let source = std::sync::Arc::new("<net name='n' version='11'><layers><layer/></layers></net>".to_owned());
 /// let list = xml::parse(source.clone()).diagnostics;

@@ -21,7 +21,7 @@ pub enum Role {
 ///
 /// # Examples
 /// ```
-/// use typelift::map::{Role, roles};
+/// use typelift::explain::map::{roles, Role};
 /// # let model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
 /// let (scale, y) = (model.graph().find("scale")?, model.graph().find("y")?);
 /// let roles = roles(model.graph());

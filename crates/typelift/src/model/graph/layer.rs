@@ -287,8 +287,8 @@ impl From<List> for AttributeList {
     }
 }
 
-/// Description of a layer to [`add`](crate::Edit::add) to a graph, or of an operation that
-/// [replaces](crate::Edit::replace_in_place) that of a layer.
+/// Description of a layer to [`add`](crate::edit::Edit::add) to a graph, or of an operation that
+/// [replaces](crate::edit::Edit::replace_in_place) that of a layer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewLayer {
     pub(crate) operation_name: Arc<OperationName>,
@@ -343,7 +343,7 @@ impl NewLayer {
     }
 
     /// Adds an empty body: `body` of a Loop or TensorIterator, `then_body` and `else_body` of an If.
-    /// [`Edit::set_port_map`](crate::Edit::set_port_map) connects it to the layer after its layers are added.
+    /// [`Edit::set_port_map`](crate::edit::Edit::set_port_map) connects it to the layer after its layers are added.
     #[must_use]
     pub fn with_body(mut self, name: &str) -> Self {
         self.bodies.push(name.into());
@@ -509,7 +509,7 @@ impl Body {
         &self.name
     }
 
-    /// Returns the graph of the body, which has its own ids. [`Edit::body`](crate::Edit::body) changes it.
+    /// Returns the graph of the body, which has its own ids. [`Edit::body`](crate::edit::Edit::body) changes it.
     pub fn graph(&self) -> &Graph {
         &self.graph
     }

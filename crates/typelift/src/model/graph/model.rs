@@ -100,7 +100,7 @@ pub(crate) struct OutputConstraints {
     pub(crate) port_types: bool,
     /// No port may have a dynamic dimension. A port of a dynamic shape is written without dimensions.
     pub(crate) fixed_dims: bool,
-    /// The `<net …>` tag must be within the first [`OPENING`](crate::text::xml::OPENING) bytes of the text.
+    /// The `<net …>` tag must be within the first [`OPENING`](crate::xml::OPENING) bytes of the text.
     pub(crate) opening: bool,
 }
 

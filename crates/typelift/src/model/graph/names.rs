@@ -39,7 +39,7 @@ impl Names {
         names
     }
 
-    /// Adds the names that the current [batch](crate::Batch) has set since the last update.
+    /// Adds the names that the current [batch](crate::edit::Batch) has set since the last update.
     pub fn update(&mut self, model: &Model) {
         self.follow(model.graph());
     }

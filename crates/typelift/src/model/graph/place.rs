@@ -14,7 +14,8 @@ use super::{Graph, Layer, LayerId};
 /// outermost first, each with the number of its body.
 ///
 /// ```
-/// # use typelift::graph::{LayerId, Place};
+/// # use typelift::LayerId;
+/// # use typelift::graph::Place;
 /// let inner = Place::default().body(LayerId(7), 0).body(LayerId(3), 1);
 /// assert_eq!(inner.to_string(), "7.0/3.1");
 /// assert_eq!("7.0/3.1".parse(), Ok(inner));

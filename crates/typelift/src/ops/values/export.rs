@@ -69,7 +69,7 @@ impl<'m> Export<'m> {
     ///
     /// # Examples
     /// ```
-    /// use typelift::Export;
+    /// use typelift::values::Export;
     /// let model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
     /// let mut file = Vec::new();
     /// Export::safetensors(&model)?.write(&mut file)?;

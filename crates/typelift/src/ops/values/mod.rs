@@ -6,6 +6,6 @@
 //! Worked example: an f32 constant `[1e-8, 100000]` as f16 has the bytes of `[0, inf]`, and its audit counts one value that
 //! became zero and one that overflowed.
 
-pub mod array;
-pub mod conversion;
-pub mod export;
+pub(crate) mod array;
+pub(crate) mod conversion;
+pub(crate) mod export;

@@ -92,17 +92,17 @@ impl From<RuleSet> for Align {
 ///     <edge from-layer="1" from-port="0" to-layer="2" to-port="1"/>
 ///     <edge from-layer="2" from-port="2" to-layer="3" to-port="0"/></edges></net>"#;
 /// let mut model = typelift::Model::from_xml(text)?;
-/// let (diagnostics, changes) = typelift::infer_aligned(&mut model, Align::default()).unwrap();
+/// let (diagnostics, changes) = typelift::passes::infer_aligned(&mut model, Align::default()).unwrap();
 /// assert!(diagnostics.is_empty());
 /// assert_eq!(changes[0].layer.name, "y/sum.1");
 /// assert!(changes[0].reason.ends_with("the file declares f16 for its output"));
 ///
 /// let mut model = typelift::Model::from_xml(text)?;
 /// let rules = typelift::promote::RuleSet::from_name("openvino").unwrap();
-/// let (_, changes) = typelift::infer_aligned(&mut model, rules).unwrap();
+/// let (_, changes) = typelift::passes::infer_aligned(&mut model, rules).unwrap();
 /// assert_eq!(changes[0].layer.name, "x/sum.0");
 /// assert!(changes[0].reason.ends_with("f16 with f32 gives f32: the wider float"));
-/// # Ok::<(), typelift::Diagnostics>(())
+/// # Ok::<(), typelift::findings::Diagnostics>(())
 /// ```
 pub fn infer_aligned(model: &mut Model, align: impl Into<Align>) -> Result<(Vec<Diagnostic>, Vec<Change>), PassError> {
     let mut changes = Changes::of(&model.weights);

@@ -54,9 +54,9 @@ impl Pass {
     ///
     /// # Examples
     /// ```
-    /// use typelift::Edit;
+    /// use typelift::edit::Edit;
     /// use typelift::graph::{EditError, NewLayer};
-    /// use typelift::passes::{Pass, run};
+    /// use typelift::passes::{run, Pass};
     ///
     /// /// Gives every ReLU another operation.
     /// fn replace_relus(graph: &mut Edit<'_>, with: &NewLayer) -> Result<(), EditError> {
@@ -172,11 +172,11 @@ pub const UNIQUE_TENSOR_NAMES: Pass = Pass {
 ///
 /// # Examples
 /// ```
-/// use typelift::passes::{LOWER_PROMOTE_TYPES, run};
+/// use typelift::passes::{run, LOWER_PROMOTE_TYPES};
 /// let mut model = typelift::Model::from_xml(r#"<net name="n" version="11"><layers/></net>"#)?;
 /// typelift::infer(&mut model);
 /// assert!(run(&mut model, LOWER_PROMOTE_TYPES).unwrap().is_empty());
-/// # Ok::<(), typelift::Diagnostics>(())
+/// # Ok::<(), typelift::findings::Diagnostics>(())
 /// ```
 pub fn run(model: &mut Model, pass: Pass) -> Result<Vec<Change>, PassError> {
     run_with(model, pass, true)

@@ -13,7 +13,7 @@
 //!     3 out = Result(2)
 //! ")?;
 //! assert_eq!(model.to_string().lines().nth(2), Some("2 y = Multiply(0, 1) : f32[?,3]"));
-//! # Ok::<(), typelift::notation::NotationError>(())
+//! # Ok::<(), typelift::rewrite::notation::NotationError>(())
 //! ```
 
 mod error;

@@ -47,7 +47,7 @@ impl Model {
     /// let text = "x = Parameter : f32[2] \"images\"\nr = Result(x)\n";
     /// let model = typelift::Model::from_text(text)?;
     /// assert_eq!(model.to_text(), "0 x = Parameter : f32[2] \"images\"\n1 r = Result(0)\n");
-    /// # Ok::<(), typelift::notation::NotationError>(())
+    /// # Ok::<(), typelift::rewrite::notation::NotationError>(())
     /// ```
     pub fn to_text(&self) -> String {
         let mut out = String::new();
@@ -113,7 +113,7 @@ impl Line {
     ///
     /// # Examples
     /// ```
-    /// use typelift::notation::Line;
+    /// use typelift::rewrite::notation::Line;
     /// let model = typelift::Model::from_text("x = Parameter : f32[2]\nc = Const(1.5) : f32[]\ny = Add(x, c)\n")?;
     /// let y = model.graph().layer(model.graph().find("y")?).unwrap();
     /// let line = Line::new(model.graph(), y, model.weights(), true);

@@ -50,7 +50,7 @@ impl Model {
     /// 2 y = Maximum(0, 1) : f16[?,3]
     /// 3 out = Result(2)
     /// ");
-    /// # Ok::<(), typelift::notation::NotationError>(())
+    /// # Ok::<(), typelift::rewrite::notation::NotationError>(())
     /// ```
     pub fn from_text(text: &str) -> Result<Self, NotationError> {
         let listing = Listing::read(text)?;

@@ -32,7 +32,8 @@ use crate::rewrite::notation::{Cursor, NotationError};
 /// Script: a list of statements that can be applied to a model, and again to later exports of it.
 ///
 /// ```
-/// use typelift::{Model, rewrite::Script};
+/// use typelift::Model;
+/// use typelift::rewrite::Script;
 /// let script: Script = "
 ///     input  x : u8[1,3]                     # the model gets this, and converts inside
 ///     before x : Divide(Convert(_) {destination_type=f32}, 255)
@@ -190,7 +191,8 @@ impl Script {
     ///
     /// # Examples
     /// ```
-    /// use typelift::{Model, rewrite::Script};
+    /// use typelift::Model;
+    /// use typelift::rewrite::Script;
     /// let model = Model::from_text("x = Parameter : f32[2]\ny = Relu(x)\nz = Result(y)")?;
     /// let script: Script = "add input beam_idx : i32[?]".parse()?;
     /// let (model, _) = script.run(model)?;

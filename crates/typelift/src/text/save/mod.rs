@@ -293,7 +293,7 @@ pub fn recover(path: &Path) -> io::Result<bool> {
 /// # Examples
 /// ```
 /// let folder = tempfile::tempdir()?;
-/// assert!(!typelift::save::is_half_written(&folder.path().join("absent.xml"))?);
+/// assert!(!typelift::host::is_half_written(&folder.path().join("absent.xml"))?);
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn is_half_written(path: &Path) -> io::Result<bool> {
@@ -311,7 +311,7 @@ pub fn is_half_written(path: &Path) -> io::Result<bool> {
 /// use std::io::Write;
 /// let folder = tempfile::tempdir()?;
 /// let report = folder.path().join("report.json");
-/// typelift::save::replace(&report, |file| file.write_all(b"{}"))?;
+/// typelift::host::replace(&report, |file| file.write_all(b"{}"))?;
 /// assert_eq!(std::fs::read(report)?, b"{}");
 /// # Ok::<(), std::io::Error>(())
 /// ```

@@ -98,7 +98,7 @@ impl Model {
     /// ```
     /// let model = typelift::Model::from_xml(r#"<net name="empty" version="11"><layers/></net>"#)?;
     /// assert_eq!(model.name(), "empty");
-    /// # Ok::<(), typelift::Diagnostics>(())
+    /// # Ok::<(), typelift::findings::Diagnostics>(())
     /// ```
     pub fn from_xml(source: impl Into<String>) -> Result<Self, Diagnostics> {
         let source = Arc::new(source.into());
@@ -240,7 +240,7 @@ pub fn write(model: &Model, options: WriteOptions) -> String {
 /// # Examples
 /// ```
 /// use std::io::Write;
-/// use typelift::xml::{WriteOptions, write_to};
+/// use typelift::xml::{write_to, WriteOptions};
 /// let model = typelift::Model::from_xml(r#"<net name="n" version="11"><layers/></net>"#)?;
 /// let mut file = tempfile::tempfile()?;
 /// write_to(&model, WriteOptions::default(), |piece| file.write_all(piece.as_bytes()))?;

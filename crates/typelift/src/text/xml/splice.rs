@@ -732,7 +732,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::Conversion;
+    use crate::convert::Conversion;
 
     fn written(model: &Model, refresh_ports: bool, length: u32) -> String {
         let mut text = String::new();

@@ -4,9 +4,10 @@
 use std::fmt::Write as _;
 
 use proptest::prelude::*;
+use typelift::findings::Diagnostic;
 use typelift::ops::Release;
 use typelift::promote::ElementType;
-use typelift::{Diagnostic, Graph, Model, Weights};
+use typelift::{Graph, Model, Weights};
 
 /// Builder of a graph. Inputs name layers; among layers with one name the later is used.
 #[derive(Clone, Debug, Default)]
@@ -182,6 +183,6 @@ pub(crate) fn listing(graph: &Graph) -> String {
 pub(crate) fn newer_than(model: &Model, release: Release) -> Vec<Diagnostic> {
     let checking = typelift::Checking { target: Some(release), ..typelift::Checking::default() };
     let mut found = checking.check_inferred(model, Vec::new(), false);
-    found.retain(|it| it.code == typelift::Code::NewerThanTarget);
+    found.retain(|it| it.code == typelift::findings::Code::NewerThanTarget);
     found
 }

@@ -8,7 +8,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::read::MultiGzDecoder;
 use serde_json::Value;
-use typelift::{Diagnostic, Weights, check, infer, xml};
+use typelift::findings::Diagnostic;
+use typelift::{Weights, check, infer, xml};
 
 /// A file, and whether OpenVINO accepts it.
 pub(crate) struct Case {

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use typelift::passes::{PASSES, run};
+use typelift::findings::Diagnostic;
+use typelift::passes::{PASSES, infer_aligned, run};
 use typelift::promote::RuleSet;
 use typelift::xml::{WriteOptions, decode_utf8, parse, write};
-use typelift::{Diagnostic, Model, Weights, check, infer, infer_aligned, why};
+use typelift::{Model, Weights, check, infer, why};
 
 const SPLICED: WriteOptions = WriteOptions { canonical: false, refresh_ports: true, on_one_thread: false };
 const CANONICAL: WriteOptions = WriteOptions { canonical: true, refresh_ports: true, on_one_thread: false };

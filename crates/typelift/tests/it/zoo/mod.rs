@@ -9,9 +9,10 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::read::MultiGzDecoder;
 use serde_json::Value;
+use typelift::findings::Diagnostic;
 use typelift::graph::OutputPort;
 use typelift::xml::{self, Reading};
-use typelift::{Diagnostic, Model, Weights, infer};
+use typelift::{Model, Weights, infer};
 
 /// The element type and the shape of each output of a layer.
 type Outputs = Vec<(String, String)>;

@@ -204,7 +204,8 @@ impl Layer {
 /// saturates. `None` if one of the types has no numbers, or if there are too few bytes.
 ///
 /// ```
-/// # use typelift::{convert_values, promote::ElementType};
+/// # use typelift::promote::ElementType;
+/// # use typelift::values::convert_values;
 /// assert_eq!(convert_values(&[1, 2, 3], 3, ElementType::U8, ElementType::U4), Some(vec![0x21, 0x03]));
 /// assert_eq!(convert_values(&[1, 2, 3], 4, ElementType::U8, ElementType::U4), None);
 /// ```
