@@ -182,7 +182,7 @@ impl Args {
         if let Some(model) = model {
             let mut conversion = self.conversion()?;
             conversion.set_shapes = self.changes.shapes(model)?;
-            converted = match conversion.run(model, std::mem::take(&mut diagnostics.list)) {
+            converted = match conversion.run_after(model, std::mem::take(&mut diagnostics.list)) {
                 Ok(mut done) => {
                     diagnostics.list = std::mem::take(&mut done.found);
                     Some(done)

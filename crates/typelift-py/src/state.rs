@@ -123,7 +123,7 @@ impl State {
 
     pub(crate) fn convert(&mut self, conversion: &Conversion) -> Result<Converted, Failure> {
         let found = self.read.iter().filter(|diagnostic| diagnostic.is_error()).cloned().collect();
-        let converted = match conversion.run(&mut self.model, found) {
+        let converted = match conversion.run_after(&mut self.model, found) {
             Ok(converted) => converted,
             Err(ConvertError::Refused(mut found)) => {
                 found.retain(Diagnostic::is_error);

@@ -81,7 +81,7 @@ impl Session {
             Ok(conversion) => conversion,
             Err(error) => return refusal(&error),
         };
-        match conversion.run(&mut model, found) {
+        match conversion.run_after(&mut model, found) {
             Ok(mut converted) => {
                 let mut found = std::mem::take(&mut converted.found);
                 found.extend(converted.changes.iter().filter_map(|change| change.warning(&model)));

@@ -23,7 +23,7 @@ fn convert(text: &str) -> usize {
     let mut model = Model::from_xml(text).unwrap();
     let mut conversion = Conversion::default();
     conversion.is_brief = true;
-    let converted = conversion.run(&mut model, Vec::new()).unwrap();
+    let converted = conversion.run(&mut model).unwrap();
     assert_eq!((converted.found, converted.promotions_left), (Vec::new(), 0));
     let mut written = 0;
     let Ok(()) = write_to(&model, WriteOptions::default(), |piece| {

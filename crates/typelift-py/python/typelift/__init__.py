@@ -57,7 +57,8 @@ from typelift._data import (
 )
 from typelift._edit import Graph, GraphLayer, GraphTensor
 from typelift._errors import ModelError, RuleError, UnknownNameError
-from typelift._model import Interface, Layer, Model, Tensor, View, check, diff, fix, from_text, loads
+from typelift._layer import Interface, Layer, Tensor
+from typelift._model import Model, View, check, diff, fix, from_text, loads
 from typelift._model import open as open
 from typelift._rules import Match, MatchTensor, Pass, Rule
 from typelift._verify import Verification, verify

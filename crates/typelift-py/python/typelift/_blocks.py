@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Union, overload
+from typing import Any, NamedTuple, Optional, Union, overload
 
 from typelift import _typelift
 from typelift._errors import UnknownNameError
-
-if TYPE_CHECKING:
-    from typelift._model import Layer, Tensor
+from typelift._layer import Layer, Tensor
 
 
 class StoredWeights(NamedTuple):
@@ -69,8 +67,6 @@ class Block:
     @property
     def layers(self) -> list[Layer]:
         """The layers, those of its scopes included."""
-        from typelift._model import Layer
-
         return [Layer(native) for native in self._native.layers(list(self._at))]
 
     @property
@@ -91,8 +87,6 @@ class Block:
 
 
 def _border(native: _typelift.Blocks, blocks: list[Block]) -> tuple[list[Tensor], list[Tensor]]:
-    from typelift._model import Layer
-
     enter, leave = native.border([list(block._at) for block in blocks])
     return [Layer(layer).outputs[port] for layer, port in enter], [Layer(layer).outputs[port] for layer, port in leave]
 

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Optional, Union
+from typing import TYPE_CHECKING, Any, Optional, Protocol, Union
 
 from typelift import _typelift
 from typelift._arrays import array_of, constant_array, element_type
 from typelift._data import Shape
 from typelift._errors import UnknownNameError
+from typelift._layer import Tensor
 
 if TYPE_CHECKING:
     import numpy
     import numpy.typing
 
-    from typelift._model import Model, Tensor
 
-TensorLike = Union["GraphTensor", "GraphLayer", "Tensor", str]
+class _Owner(Protocol):
+    """A model, of which only the graph is needed here."""
+
+    @property
+    def _native(self) -> _typelift.Model: ...
+
+
+TensorLike = Union["GraphTensor", "GraphLayer", Tensor, str]
 """A tensor of a graph or of its model, a layer with one output, or the name of a tensor or layer."""
 
 
@@ -27,7 +34,6 @@ def _unless_ended(value: object, text: Callable[[], str]) -> str:
         return text()
     except (ValueError, LookupError):
         return f"<{type(value).__name__.lstrip('_')} of an ended batch>"
-
 
 
 class GraphTensor:
@@ -289,7 +295,7 @@ class Graph:
 
     __slots__ = ("_model", "_batch")
 
-    def __init__(self, model: Optional[Model] = None, batch: Optional[_typelift.Graph] = None) -> None:
+    def __init__(self, model: Optional[_typelift.Model] = None, batch: Optional[_typelift.Graph] = None) -> None:
         """Created by :meth:`typelift.Model.edit`, and for parts of a batch."""
         self._model = model
         self._batch = batch
@@ -303,7 +309,7 @@ class Graph:
     def __enter__(self) -> Graph:
         if self._model is None:
             raise ValueError("this graph is a part of a batch of edits, which ends with the batch")
-        self._batch = _typelift.begin(self._model._native)
+        self._batch = _typelift.begin(self._model)
         return self
 
     def __exit__(
@@ -419,8 +425,6 @@ class Graph:
 
     def _known(self, tensor: object) -> Optional[tuple[int, int]]:
         """Returns a tensor of the model outside of bodies, if it is still in this graph."""
-        from typelift._model import Tensor
-
         if not isinstance(tensor, Tensor) or self._model is None or tensor.layer.path != tensor.layer.name:
             return None
         id = tensor.layer.id
@@ -661,7 +665,7 @@ class Graph:
         """Replaces an If by one of its bodies, regardless of its condition. 0 is the body for true."""
         self._native.inline(self._layer(layer), body)
 
-    def inline_model(self, other: Model, feeds: Optional[Mapping[str, TensorLike]] = None, *, prefix: str = "") -> None:
+    def inline_model(self, other: _Owner, feeds: Optional[Mapping[str, TensorLike]] = None, *, prefix: str = "") -> None:
         """Inlines another model, including its bodies and the bytes of its constants.
 
         Args:

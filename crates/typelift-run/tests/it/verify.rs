@@ -682,6 +682,9 @@ fn models_that_cannot_be_paired_or_run_are_errors_that_name_them() {
     let error =
         Verification::default().run(&model(CHAIN), Some(&model(&more)), &mut Interpreter::default()).unwrap_err();
     assert_eq!(error.to_string(), "A has 1 outputs, B has 2: they cannot be paired");
+    let other = model(&CHAIN.replace("[?,4]", "[?,5]"));
+    let error = Verification::default().run(&model(CHAIN), Some(&other), &mut Interpreter::default()).unwrap_err();
+    assert_eq!(error.to_string(), "the input `x` is f32[?,4] in A and f32[?,5] in B: no shape fits both");
     let mut none = Interpreter { most: Some(0), ..Interpreter::default() };
     let error = Verification::default().run(&model(CHAIN), Some(&model(CHAIN)), &mut none).unwrap_err();
     assert_eq!(error.to_string(), "OpenVINO cannot run model A: too large");

@@ -39,7 +39,7 @@ use crate::promotion::passes::{
 /// # let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
 /// let mut conversion = typelift::convert::Conversion::default();
 /// conversion.input_types.push(("x".to_owned(), ElementType::U8));
-/// let converted = conversion.run(&mut model, Vec::new())?;
+/// let converted = conversion.run(&mut model)?;
 /// assert!(converted.refresh_ports);
 /// assert!(model.to_string().starts_with("0 x = Parameter : u8[?,4]\n"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -192,11 +192,20 @@ pub enum ConvertError {
 }
 
 impl Conversion {
-    /// Converts a model. `found` are the findings of the reader.
+    /// Converts a model.
     ///
     /// # Errors
     /// [`ConvertError`]: the model may be partly changed then, and must not be used.
-    pub fn run(&self, model: &mut Model, mut found: Vec<Diagnostic>) -> Result<Converted, ConvertError> {
+    pub fn run(&self, model: &mut Model) -> Result<Converted, ConvertError> {
+        self.run_after(model, Vec::new())
+    }
+
+    /// Converts a model after a reader that goes on after mistakes. `found` are the reader's findings, which the result
+    /// repeats before those of the conversion.
+    ///
+    /// # Errors
+    /// [`ConvertError`]: the model may be partly changed then, and must not be used.
+    pub fn run_after(&self, model: &mut Model, mut found: Vec<Diagnostic>) -> Result<Converted, ConvertError> {
         let (interface, version, metadata) = (model.interface_types(), model.version(), model.rt_info_entries());
         let promotions_before = promotions(model.graph());
         let mut changes = self.infer(model, &mut found)?;

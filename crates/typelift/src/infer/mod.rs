@@ -25,7 +25,7 @@ pub(crate) use self::value::{Evaluator, Values};
 
 use crate::base::hash::{HashMap, HashSet};
 use crate::base::progress::{each, poll};
-use crate::findings::{Code, Diagnostic, Fix, FixAction, LayerRef, Message, Related, message};
+use crate::findings::{Code, Diagnostic, Diagnostics, Fix, FixAction, LayerRef, Message, Related, message};
 use crate::model::graph::{Body, Graph, Input, IrVersion, Layer, LayerId, Model, Output, OutputPort, Place, Start};
 use crate::model::shape::TensorType;
 use crate::model::weights::Weights;
@@ -58,6 +58,26 @@ use crate::text::xml;
 #[must_use = "the result contains the errors of the model"]
 pub fn infer(model: &mut Model) -> Vec<Diagnostic> {
     Walk::new(model, None).infer_model(model)
+}
+
+impl Model {
+    /// Infers as [`infer`] does, and returns the warnings and notes.
+    ///
+    /// # Errors
+    /// All findings, if one of them is an error.
+    ///
+    /// # Examples
+    /// ```
+    /// let mut model = typelift::Model::from_text("x = Parameter : f32[?,3]\ny = Relu(x)\n_ = Result(y)")?;
+    /// model.infer()?;
+    /// assert_eq!(model.graph().output(model.graph().tensor("y")?).unwrap().to_string(), "f32[?,3]");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn infer(&mut self) -> Result<Vec<Diagnostic>, Diagnostics> {
+        let list = infer(self);
+        let found = Diagnostics { list, ..Diagnostics::new("<memory>", self.source().clone()) };
+        if found.has_errors() { Err(found) } else { Ok(found.list) }
+    }
 }
 
 /// Infers types and shapes again after a ConvertPromoteTypes was removed and its values became known. Marks layers

@@ -141,7 +141,7 @@ fn weights_become_half_precision_but_for_a_list() {
     let mut conversion = Conversion::default();
     conversion.storage = Some(Storage::Compress { to: ElementType::F16, like: Like::default() });
     conversion.keep = vec!["v".into()];
-    conversion.run(&mut model, Vec::new()).unwrap();
+    conversion.run(&mut model).unwrap();
     assert_eq!(count(&model, "Convert"), 1);
 }
 

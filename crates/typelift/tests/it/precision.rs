@@ -100,7 +100,7 @@ fn a_conversion_that_compresses_leaves_promotions_as_openvino_does() {
         let storage = Some(Storage::Compress { to: F16, like: Like::default() });
         let mut conversion = Conversion::default();
         conversion.storage = storage;
-        let converted = conversion.run(&mut model, Vec::new()).unwrap();
+        let converted = conversion.run(&mut model).unwrap();
         assert_eq!([converted.promotions_replaced, converted.promotions_left], [0, 0]);
         reread(&model)
     });

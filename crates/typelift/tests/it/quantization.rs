@@ -146,7 +146,7 @@ fn metadata_says_who_quantized_and_is_removed_on_the_way_back() {
         let mut conversion = Conversion::default();
         conversion.quantize = Some(Request::Settings(Quantization::to(Mode::Int8Sym)));
         conversion.keep.extend(keep.map(KeepPattern::from));
-        let done = conversion.run(&mut model, Vec::new()).unwrap();
+        let done = conversion.run(&mut model).unwrap();
         let expected = [
             ("nncf/weight_compression/mode", "int8_sym"),
             ("nncf/weight_compression/group_size", "-1"),
@@ -163,7 +163,7 @@ fn metadata_says_who_quantized_and_is_removed_on_the_way_back() {
         assert!(model.made_by().unwrap().starts_with("typelift "));
         conversion = Conversion::default();
         conversion.storage = Some(Storage::Dequantize(None));
-        conversion.run(&mut model, Vec::new()).unwrap();
+        conversion.run(&mut model).unwrap();
         assert_eq!(model.rt_info_entries(), before);
     }
 }

@@ -20,7 +20,7 @@ fn answers() -> serde_json::Map<String, Value> {
 fn converted(model: &mut Model, target: &str) -> (String, Vec<String>) {
     let mut conversion = Conversion::default();
     conversion.target = Some(target.parse().unwrap());
-    let converted = conversion.run(model, Vec::new()).unwrap();
+    let converted = conversion.run(model).unwrap();
     let rules = converted.retargeted.unwrap().applied.into_iter().map(|site| site.rule).collect();
     let (folder, mut options) = (tempfile::tempdir().unwrap(), SaveOptions::default());
     options.text.refresh_ports = converted.refresh_ports;

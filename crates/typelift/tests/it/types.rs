@@ -176,7 +176,7 @@ fn changed(options: &str, ty: ElementType) -> Vec<String> {
     let mut model = Model::from_text(TWO_LAYERS).unwrap();
     assert_eq!(typelift::infer(&mut model), []);
     let conversion = typelift::convert::Conversion::from_options(options).unwrap();
-    conversion.run(&mut model, Vec::new()).unwrap_or_else(|error| panic!("{options}: {error}"));
+    conversion.run(&mut model).unwrap_or_else(|error| panic!("{options}: {error}"));
     assert!(typelift::infer(&mut model).iter().all(|found| !found.is_error()), "{options}: {model}");
     let is_it = |layer: &&typelift::Layer| layer.ty() == "Const" && layer.outputs()[0].element_type() == ty;
     let names =
@@ -202,7 +202,7 @@ fn only_the_selected_layers_change_and_not_those_that_are_kept() {
         assert_eq!(changed(&options(r#""types": "f32=f16""#), half), expected, "{selection}");
     }
     let error = typelift::convert::Conversion::from_options(r#"{"types": "f32=f16", "only": "dd"}"#).unwrap();
-    let error = error.run(&mut Model::from_text(TWO_LAYERS).unwrap(), Vec::new()).unwrap_err();
+    let error = error.run(&mut Model::from_text(TWO_LAYERS).unwrap()).unwrap_err();
     assert!(error.to_string().starts_with("`dd` matches no layer"), "{error}");
 }
 
@@ -229,7 +229,7 @@ fn only_one_layer_of_a_body_changes() {
     .unwrap();
     assert_eq!(typelift::infer(&mut model), []);
     let conversion = r#"{"types": "f32=f16", "only": "y/then_body/e"}"#;
-    typelift::convert::Conversion::from_options(conversion).unwrap().run(&mut model, Vec::new()).unwrap();
+    typelift::convert::Conversion::from_options(conversion).unwrap().run(&mut model).unwrap();
     assert_eq!(typelift::infer(&mut model), []);
     let text = model.to_string();
     assert_eq!(text.matches("f16[2]").count(), 2, "{text}");

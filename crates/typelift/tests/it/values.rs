@@ -198,7 +198,7 @@ fn a_slice_bound_that_stays_out_of_range_loses_nothing_as_i32() {
         let mut model = Model::from_text(&text).unwrap();
         let mut conversion = Conversion::default();
         conversion.types = "i64=i32".parse().unwrap();
-        let converted = conversion.run(&mut model, Vec::new()).unwrap();
+        let converted = conversion.run(&mut model).unwrap();
         converted
             .changes
             .iter()
@@ -218,7 +218,7 @@ fn a_slice_bound_that_stays_out_of_range_loses_nothing_as_i32() {
 fn limits_of_a_quantization_get_the_type_of_its_data() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/oracle/rules/cases/quantize_limits_f16.xml");
     let mut model = Model::open(path).unwrap();
-    let converted = Conversion::default().run(&mut model, Vec::new()).unwrap();
+    let converted = Conversion::default().run(&mut model).unwrap();
     let types: Vec<_> = converted.changes.iter().map(|change| (change.from.name(), change.to.name())).collect();
     assert_eq!(types, [("f16", "f32"); 4]);
     assert!(

@@ -46,7 +46,7 @@ fn inputs_and_outputs_keep_the_types_and_names_that_openvino_gives_them() {
         let mut conversion = Conversion::default();
         conversion.keep = vec!["*".into()];
         conversion.mark_keeps = true;
-        conversion.run(&mut model, Vec::new()).unwrap();
+        conversion.run(&mut model).unwrap();
         assert_eq!(model.version(), IrVersion::V11);
         assert!(model.outputs().all(|layer| layer.output_names().is_none()));
         let (mut found, mut expected) = (ends(&model), recorded(name));
@@ -72,7 +72,7 @@ fn converts_before_outputs_of_one_layer_get_the_names_of_the_outputs() {
     let mut conversion = Conversion::default();
     conversion.types = "f32=f16".parse::<TypeMap>().unwrap();
     conversion.keep_io = true;
-    conversion.run(&mut model, Vec::new()).unwrap();
+    conversion.run(&mut model).unwrap();
     assert_eq!(model.version(), IrVersion::V10);
     let names: Vec<_> =
         model.outputs().map(|layer| model.graph().producer(layer.id().input(0)).unwrap().layer).collect();

@@ -8,7 +8,7 @@ use typelift::edit::Edit;
 use typelift::edit::inputs_outputs::End;
 use typelift::graph::OutputPort;
 use typelift::promote::ElementType;
-use typelift::shape::{Dim, Shape};
+use typelift::shape::{Dim, Shape, TensorType};
 use typelift::{LayerId, Model, Output, infer};
 
 use crate::verify::coverage;
@@ -62,14 +62,19 @@ impl<'m> Sizing<'m> {
         asked: &BTreeMap<usize, Shape>,
     ) -> Result<Self, VerifyError> {
         let inputs = [ids(End::Input, a), ids(End::Input, b)];
-        let shape = |model: &Model, id: LayerId| {
-            model.graph().output(id.output(0)).map_or_else(Shape::dynamic, |port| port.shape().clone())
-        };
-        let both = |pair: &Pair| {
-            let (own, other) = (shape(a, inputs[0][pair.a]), shape(b, inputs[1][pair.b]));
-            own.merge(&other).unwrap_or(own)
-        };
-        let declared: Vec<Shape> = pairs.iter().map(both).collect();
+        let mut declared = Vec::new();
+        for (at, pair) in pairs.iter().enumerate() {
+            let tensor = |model: &Model, id: LayerId| {
+                model.graph().output(id.output(0)).map_or_else(TensorType::dynamic, |port| port.tensor_type())
+            };
+            let (own, other) = (tensor(a, inputs[0][pair.a]), tensor(b, inputs[1][pair.b]));
+            // Shapes from the user replace those of the models.
+            if !asked.contains_key(&at) && !own.shape.is_compatible(&other.shape) {
+                let reason = format!("the input `{}` is {own} in A and {other} in B: no shape fits both", pair.name);
+                return Err(VerifyError::Unpaired(reason));
+            }
+            declared.push(own.shape.merge(&other.shape).unwrap_or(own.shape));
+        }
         let with_asked = |(at, shape): (usize, &Shape)| {
             asked.get(&at).map_or(shape.clone(), |asked| shape.merge(asked).unwrap_or_else(|_| asked.clone()))
         };

@@ -751,7 +751,7 @@ mod tests {
         let mut converted = 0;
         for mut model in files.filter_map(|path| Model::open(path).ok()).filter(|model| model.source().len() < 1 << 19)
         {
-            let changed = Conversion::default().run(&mut model, Vec::new());
+            let changed = Conversion::default().run(&mut model);
             converted += usize::from(changed.is_ok_and(|done| !done.changes.is_empty()));
             for refresh_ports in [false, true] {
                 let whole = written(&model, refresh_ports, u32::MAX);
