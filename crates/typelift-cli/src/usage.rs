@@ -10,247 +10,134 @@ use typelift::ops::Release;
 
 use crate::failure::Failure;
 
-/// Commands of other programs, each with the command here, or advice.
-const VERBS: &[(&str, &str)] = &[
-    ("align", "convert"),
-    ("analyze", "stats"),
-    ("benchmark", RUN),
-    ("benchmark_app", RUN),
-    ("bisect", "reduce"),
-    ("cast", "convert --types FROM=TO"),
-    ("cat", "show"),
-    ("cleanup", "rewrite --use all"),
-    ("compare", "diff"),
-    ("compress", "convert --compress f16"),
-    ("compress_weights", "convert --quantize int4_sym"),
-    ("convert_model", OVC),
-    ("count", "stats"),
-    ("cut", "rewrite -e 'cut [A] .. [B]'"),
-    ("debug", "reduce"),
-    ("decompress", "convert --decompress"),
-    ("delete", "rewrite -e 'cut [A] .. [B]'"),
-    ("dequantize", "convert --dequantize"),
-    ("describe", "MODEL.xml"),
-    ("diagnose", "check"),
-    ("display", "show"),
-    ("doctor", "check"),
-    ("downgrade", "convert --target RELEASE"),
-    ("draw", "view"),
-    ("dump", "show"),
-    ("edit", "rewrite"),
-    ("errors", "check"),
-    ("export", "convert"),
-    ("extract", "rewrite -e 'cut [A] .. [B]'"),
-    ("fix", "check --fix"),
-    ("fold", "rewrite --use constant-folding"),
-    ("fp16", "convert --compress f16"),
-    ("freeze", "rewrite -e 'freeze NAME = VALUE'"),
-    ("fuse", "rewrite --use all"),
-    ("graph", "view"),
-    ("grep", "show --only TYPE"),
-    ("info", "MODEL.xml"),
-    ("inputs", "MODEL.xml"),
-    ("int4", "convert --quantize int4_sym"),
-    ("int8", "convert --quantize int8_sym"),
-    ("insert", "rewrite -e 'after NAME : Relu(_)'"),
-    ("inspect", "MODEL.xml"),
-    ("isolate", "rewrite -e 'cut [A] .. [B]'"),
-    ("layers", "show"),
-    ("layout", "convert --input-layout NAME=NHWC"),
-    ("lint", "check"),
-    ("list", "show"),
-    ("lower", "convert"),
-    ("ls", "show"),
-    ("merge", "rewrite -e 'join OTHER.xml'"),
-    ("metadata", "show --info"),
-    ("minimize", "reduce"),
-    ("mo", OVC),
-    ("netron", "view"),
-    ("nodes", "show"),
-    ("open", "view"),
-    ("optimize", "rewrite --use all"),
-    ("outputs", "MODEL.xml"),
-    ("ovc", OVC),
-    ("plot", "view"),
-    ("predict", RUN),
-    ("print", "show"),
-    ("prune", "rewrite -e 'cut [A] .. [B]'"),
-    ("quantize", "convert --quantize int8_sym"),
-    ("rename", "rewrite -e 'rename OLD NEW'"),
-    ("repair", "check --fix"),
-    ("replace", "rewrite"),
-    ("reshape", "convert --set-shape NAME=SHAPE"),
-    ("run", RUN),
-    ("sanitize", "rewrite --use all"),
-    ("save", "convert"),
-    ("search", "show --only TYPE"),
-    ("serve", RUN),
-    ("shapes", "infer"),
-    ("simplify", "rewrite --use all"),
-    ("sort", "convert --canonical"),
-    ("strip", "convert --strip-weights zero"),
-    ("summary", "MODEL.xml"),
-    ("surgeon", "rewrite"),
-    ("test", "verify"),
-    ("trace", "why"),
-    ("transform", "rewrite"),
-    ("tree", "show"),
-    ("types", "infer"),
-    ("upgrade", "convert"),
-    ("use", "rewrite --use NAME"),
-    ("validate", "check"),
-    ("version", "--version"),
-    ("visualize", "view"),
-    ("weights", "stats"),
+/// Commands here, or advice, each with the commands of other programs that mean the same.
+const VERBS: &[(&str, &[&str])] = &[
+    ("MODEL.xml", &["describe", "info", "inputs", "inspect", "outputs", "summary"]),
+    ("check", &["diagnose", "doctor", "errors", "lint", "validate"]),
+    ("check --fix", &["fix", "repair"]),
+    ("convert", &["align", "export", "lower", "save", "upgrade"]),
+    ("convert --canonical", &["sort"]),
+    ("convert --compress f16", &["compress", "fp16"]),
+    ("convert --decompress", &["decompress"]),
+    ("convert --dequantize", &["dequantize"]),
+    ("convert --input-layout NAME=NHWC", &["layout"]),
+    ("convert --quantize int4_sym", &["compress_weights", "int4"]),
+    ("convert --quantize int8_sym", &["int8", "quantize"]),
+    ("convert --set-shape NAME=SHAPE", &["reshape"]),
+    ("convert --strip-weights zero", &["strip"]),
+    ("convert --target RELEASE", &["downgrade"]),
+    ("convert --types FROM=TO", &["cast"]),
+    ("diff", &["compare"]),
+    ("infer", &["shapes", "types"]),
+    ("reduce", &["bisect", "debug", "minimize"]),
+    ("rewrite", &["edit", "replace", "surgeon", "transform"]),
+    ("rewrite --use NAME", &["use"]),
+    ("rewrite --use all", &["cleanup", "fuse", "optimize", "sanitize", "simplify"]),
+    ("rewrite --use constant-folding", &["fold"]),
+    ("rewrite -e 'after NAME : Relu(_)'", &["insert"]),
+    ("rewrite -e 'cut [A] .. [B]'", &["cut", "delete", "extract", "isolate", "prune"]),
+    ("rewrite -e 'freeze NAME = VALUE'", &["freeze"]),
+    ("rewrite -e 'join OTHER.xml'", &["merge"]),
+    ("rewrite -e 'rename OLD NEW'", &["rename"]),
+    ("show", &["cat", "display", "dump", "layers", "list", "ls", "nodes", "print", "tree"]),
+    ("show --info", &["metadata"]),
+    ("show --only TYPE", &["grep", "search"]),
+    ("stats", &["analyze", "count", "weights"]),
+    ("verify", &["test"]),
+    ("view", &["draw", "graph", "netron", "open", "plot", "visualize"]),
+    ("why", &["trace"]),
+    ("--version", &["version"]),
+    (RUN, &["benchmark", "benchmark_app", "predict", "run", "serve"]),
+    (OVC, &["convert_model", "mo", "ovc"]),
 ];
 
 /// Advice for commands that Typelift does not have.
 const RUN: &str = "Typelift does not run models: `typelift verify A.xml B.xml` compares two with an installed OpenVINO";
 const OVC: &str = "`ovc` of OpenVINO converts other formats to IR, which Typelift reads";
 
-/// Options of other programs, each with the option here.
-const OPTIONS: &[(&str, &str)] = &[
-    ("--abs", "--atol"),
-    ("--add-outputs", "--statement 'add output TENSOR'"),
-    ("--backup_mode", "--backup"),
-    ("--batch", "--set-shape NAME=SHAPE"),
-    ("--bf16", "--compress bf16"),
-    ("--cleanup", "--use all"),
-    ("--compress-to-fp16", "--compress f16"),
-    ("--compress_to_fp16", "--compress f16"),
-    ("--convert-to-fp16", "--compress f16"),
-    ("--data-type", "--compress f16"),
-    ("--data_type", "--compress f16"),
-    ("--device", "--for DEVICE"),
-    ("--disable", "--allow"),
-    ("--dot", "--format dot"),
-    ("--dtype", "--types FROM=TO"),
-    ("--dynamic", "--set-shape NAME=SHAPE"),
-    ("--e", "--statement"),
-    ("--errors-only", "--quiet"),
-    ("--exclude", "--allow"),
-    ("--exclude", "--keep"),
-    ("--filter", "--only"),
-    ("--fmt", "--format"),
-    ("--force", "--in-place"),
-    ("--fp16", "--compress f16"),
-    ("--framework", "--rules"),
-    ("--github", "--format github"),
-    ("--golden", "--expect"),
-    ("--graph", "--format dot"),
-    ("--half", "--compress f16"),
-    ("--ignore", "--allow"),
-    ("--ignore", "--keep"),
-    ("--ignored", "--keep"),
-    ("--ignored-scope", "--keep"),
-    ("--ignored_scope", "--keep"),
-    ("--inplace", "--in-place"),
-    ("--input", "--set-shape NAME=SHAPE"),
-    ("--input-shape", "--set-shape NAME=SHAPE"),
-    ("--input_shape", "--set-shape NAME=SHAPE"),
-    ("--inputs", "--set-shape NAME=SHAPE"),
-    ("--int4", "--quantize int4_sym"),
-    ("--int8", "--quantize int8_sym"),
-    ("--ir_version", "--target RELEASE"),
-    ("--json", "--format json"),
-    ("--layer", "--around"),
-    ("--layout", "--input-layout NAME=NHWC"),
-    ("--max_relative", "--rtol"),
-    ("--level", "--quiet"),
-    ("--mean_values", "--statement 'before NAME : Subtract(_, MEAN)'"),
-    ("--mode", "--quantize MODE"),
-    ("--name", "--around"),
-    ("--no-color", "--color never"),
-    ("--node", "--around"),
-    ("--op-type", "--only"),
-    ("--op_type", "--only"),
-    ("--opset", "--target RELEASE"),
-    ("--optimize", "--use all"),
-    ("--out", "--output"),
-    ("--output-dir", "--output"),
-    ("--output-format", "--format"),
-    ("--output_dir", "--output"),
-    ("--output_folder", "--output"),
-    ("--output_model", "--output"),
-    ("--outputs", "--statement 'cut .. [NAME]'"),
-    ("--overwrite", "--in-place"),
-    ("--pass", "--use"),
-    ("--pattern", "--statement"),
-    ("--precision", "--compress f16"),
-    ("--precision", "--for"),
-    ("--reference", "--expect"),
-    ("--rel", "--rtol"),
-    ("--release", "--target"),
-    ("--replace", "--statement 'OLD(x) => NEW(x)'"),
-    ("--reshape", "--set-shape NAME=SHAPE"),
-    ("--rule", "--statement"),
-    ("--sarif", "--format sarif"),
-    ("--save", "--output"),
-    ("--scale_values", "--statement 'before NAME : Divide(_, SCALE)'"),
-    ("--severity", "--quiet"),
-    ("--shape", "--set-shape NAME=SHAPE"),
-    ("--simplify", "--use all"),
-    ("--skip", "--allow"),
-    ("--skip", "--keep"),
-    ("--source_layout", "--input-layout NAME=NCHW:NHWC"),
-    ("--static", "--set-shape NAME=SHAPE"),
-    ("--strict", "--deny warnings"),
-    ("--target_layout", "--input-layout NAME=NCHW:NHWC"),
-    ("--threads", "--jobs"),
-    ("--threshold", "--rtol"),
-    ("--to", "--types FROM=TO"),
-    ("--tol", "--rtol"),
-    ("--tolerance", "--rtol"),
-    ("--top", "--all"),
-    ("--type", "--types FROM=TO"),
-    ("--type", "--only"),
-    ("--val", "--verify"),
-    ("--validate", "--verify"),
-    ("--verbose", "--all"),
-    ("--weight-format", "--quantize MODE"),
-    ("--weight_format", "--quantize MODE"),
-    ("--weights", "--bin"),
-    ("--werror", "--deny warnings"),
-    ("-O", "--output"),
-    ("-W", "--deny warnings"),
-    ("-f", "--rules FILE"),
-    ("-i", "--in-place"),
-    ("-p", "--write-plan FILE"),
+/// Options here, each with the options of other programs that mean the same. A `_` in a name is written as `-`. The
+/// first row counts whose option the command has.
+const OPTIONS: &[(&str, &[&str])] = &[
+    ("--all", &["--top", "--verbose"]),
+    ("--allow", &["--disable", "--exclude", "--ignore", "--skip"]),
+    ("--around", &["--layer", "--name", "--node"]),
+    ("--atol", &["--abs"]),
+    ("--backup", &["--backup-mode"]),
+    ("--bin", &["--weights"]),
+    ("--color never", &["--no-color"]),
+    ("--compress bf16", &["--bf16"]),
+    ("--compress f16", &["--compress-to-fp16", "--convert-to-fp16", "--data-type", "--fp16", "--half", "--precision"]),
+    ("--deny warnings", &["--strict", "--werror", "-W"]),
+    ("--expect", &["--golden", "--reference"]),
+    ("--for", &["--precision"]),
+    ("--for DEVICE", &["--device"]),
+    ("--format", &["--fmt", "--output-format"]),
+    ("--format dot", &["--dot", "--graph"]),
+    ("--format github", &["--github"]),
+    ("--format json", &["--json"]),
+    ("--format sarif", &["--sarif"]),
+    ("--in-place", &["--force", "--inplace", "--overwrite", "-i"]),
+    ("--input-layout NAME=NCHW:NHWC", &["--source-layout", "--target-layout"]),
+    ("--input-layout NAME=NHWC", &["--layout"]),
+    ("--jobs", &["--threads"]),
+    ("--keep", &["--exclude", "--ignore", "--ignored", "--ignored-scope", "--skip"]),
+    ("--output", &["--out", "--output-dir", "--output-folder", "--output-model", "--save", "-O"]),
+    ("--quantize MODE", &["--mode", "--weight-format"]),
+    ("--quantize int4_sym", &["--int4"]),
+    ("--quantize int8_sym", &["--int8"]),
+    ("--quiet", &["--errors-only", "--level", "--severity"]),
+    ("--rtol", &["--max-relative", "--rel", "--threshold", "--tol", "--tolerance"]),
+    ("--rules", &["--framework"]),
+    ("--rules FILE", &["-f"]),
+    (
+        "--set-shape NAME=SHAPE",
+        &["--batch", "--dynamic", "--input", "--input-shape", "--inputs", "--reshape", "--shape", "--static"],
+    ),
+    ("--statement", &["--e", "--pattern", "--rule"]),
+    ("--statement 'OLD(x) => NEW(x)'", &["--replace"]),
+    ("--statement 'add output TENSOR'", &["--add-outputs"]),
+    ("--statement 'before NAME : Divide(_, SCALE)'", &["--scale-values"]),
+    ("--statement 'before NAME : Subtract(_, MEAN)'", &["--mean-values"]),
+    ("--statement 'cut .. [NAME]'", &["--outputs"]),
+    ("--target", &["--release"]),
+    ("--target RELEASE", &["--ir-version", "--opset"]),
+    ("--types FROM=TO", &["--dtype", "--to", "--type"]),
+    ("--only", &["--filter", "--op-type", "--type"]),
+    ("--use", &["--pass"]),
+    ("--use all", &["--cleanup", "--optimize", "--simplify"]),
+    ("--verify", &["--val", "--validate"]),
+    ("--write-plan FILE", &["-p"]),
 ];
 
-const COUNTED: &str = "the file says what is computed in f32: `typelift stats` counts it";
-
 /// Options that other programs have for the model, which is given without one.
-const MODEL: &[&str] = &["--model", "--input_model", "--input-model", "--ir", "--xml", "--onnx", "-m"];
+const MODEL: &[&str] = &["--model", "--input-model", "--ir", "--xml", "--onnx", "-m"];
 
-/// Values that are meant for another option: the option, the beginning of the value or `*` and its end, and the option
+/// Values that are meant for another option: the option, the beginnings of values or `*` and their end, and the option
 /// to write or the advice.
-const VALUES: &[(&str, &str, &str)] = &[
-    ("--compress", "int8", "--quantize int8_sym"),
-    ("--compress", "int4", "--quantize int4_sym"),
-    ("--compress", "i8", "--quantize int8_sym"),
-    ("--compress", "u8", "--quantize int8_asym"),
-    ("--quantize", "int8", "--quantize int8_sym"),
-    ("--quantize", "int4", "--quantize int4_sym"),
-    ("--quantize", "f16", "--compress f16"),
-    ("--quantize", "fp16", "--compress f16"),
-    ("--deny", "all", "--deny warnings"),
-    ("--deny", "error", "errors end with status 1 without --deny"),
-    ("--for", "int8", "`typelift convert --quantize int8_sym` quantizes, and `typelift verify` compares the results"),
-    ("[CODE]", "e0", "`typelift explain` lists the codes"),
-    ("--for", "f32", COUNTED),
-    ("--for", "float", COUNTED),
-    ("--quantize", "w4", "--quantize int4_sym"),
-    ("--quantize", "awq", DATA),
-    ("--quantize", "gptq", DATA),
+const VALUES: &[(&str, &[&str], &str)] = &[
+    ("--compress", &["int8", "i8"], "--quantize int8_sym"),
+    ("--compress", &["int4"], "--quantize int4_sym"),
+    ("--compress", &["u8"], "--quantize int8_asym"),
+    ("--deny", &["all"], "--deny warnings"),
+    ("--deny", &["error"], "errors end with status 1 without --deny"),
+    (
+        "--for",
+        &["int8"],
+        "`typelift convert --quantize int8_sym` quantizes, and `typelift verify` compares the results",
+    ),
+    ("--for", &["f32", "float"], "the file says what is computed in f32: `typelift stats` counts it"),
     (
         "--quantize",
-        "w8a8",
+        &["w8a8"],
         "activations are quantized with data, as by `nncf.quantize`; --quantize stores weights only",
     ),
-    ("--quantize", "w8", "--quantize int8_sym"),
-    ("--target", "latest", "without --target, a model is written for the newest release"),
-    ("--weights", "*.bin", "--bin FILE"),
+    ("--quantize", &["int8", "w8"], "--quantize int8_sym"),
+    ("--quantize", &["int4", "w4"], "--quantize int4_sym"),
+    ("--quantize", &["f16", "fp16"], "--compress f16"),
+    ("--quantize", &["awq", "gptq"], DATA),
+    ("--target", &["latest"], "without --target, a model is written for the newest release"),
+    ("--weights", &["*.bin"], "--bin FILE"),
+    ("[CODE]", &["e0"], "`typelift explain` lists the codes"),
 ];
 
 const DATA: &str = "a mode that needs data is of `nncf.compress_weights`; --quantize computes from the weights alone";
@@ -271,25 +158,15 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("why", "typelift why MODEL.xml LAYER"),
 ];
 
-const EXPORT: &str =
-    "convert it to OpenVINO IR first, with `openvino.convert_model` or optimum-cli: typelift reads .xml with .bin";
-
-/// Files that are given in place of a model: their ending, and the advice.
-const FILES: &[(&str, &str)] = &[
-    (".bin", "`FILE` holds weights: give the .xml next to it"),
-    (".onnx", "`ovc FILE` converts it to OpenVINO IR, which typelift reads"),
-    (".pt", EXPORT),
-    (".pth", EXPORT),
-    (".pt2", EXPORT),
-    (".safetensors", EXPORT),
-    (".gguf", EXPORT),
-    (".h5", EXPORT),
-    (".keras", EXPORT),
-    (".engine", EXPORT),
-    (".blob", "a compiled model holds no graph: give the .xml that it was compiled from"),
-    (".pb", "`ovc FILE` converts it to OpenVINO IR, which typelift reads"),
-    (".tflite", "`ovc FILE` converts it to OpenVINO IR, which typelift reads"),
-    (".pdmodel", "`ovc FILE` converts it to OpenVINO IR, which typelift reads"),
+/// Endings of files that are given in place of a model, with the advice.
+const FILES: &[(&[&str], &str)] = &[
+    (&[".bin"], "`FILE` holds weights: give the .xml next to it"),
+    (&[".blob"], "a compiled model holds no graph: give the .xml that it was compiled from"),
+    (&[".onnx", ".pb", ".tflite", ".pdmodel"], "`ovc FILE` converts it to OpenVINO IR, which typelift reads"),
+    (
+        &[".pt", ".pth", ".pt2", ".safetensors", ".gguf", ".h5", ".keras", ".engine"],
+        "convert it to OpenVINO IR first, with `openvino.convert_model` or optimum-cli: typelift reads .xml with .bin",
+    ),
 ];
 
 /// The most options that a suggestion lists.
@@ -361,11 +238,11 @@ fn tip(error: &Error, program: &Command, arguments: &[OsString]) -> Option<Strin
 }
 
 fn value_tip(option: &str, value: &str, error: &Error) -> Option<String> {
-    let is_like = |text: &str| match text.strip_prefix('*') {
+    let is_like = |text: &&str| match text.strip_prefix('*') {
         Some(end) => value.ends_with(end),
-        None => value.starts_with(text),
+        None => value.starts_with(*text),
     };
-    if let Some((.., meant)) = VALUES.iter().find(|(name, text, _)| option == *name && is_like(text)) {
+    if let Some((.., meant)) = VALUES.iter().find(|(name, texts, _)| option == *name && texts.iter().any(is_like)) {
         return Some(if meant.starts_with("--") { format!("write `{meant}`") } else { (*meant).to_owned() });
     }
     let releases = Release::all().map(|release| release.to_string());
@@ -388,12 +265,13 @@ fn text(error: &Error, kind: ContextKind) -> Option<String> {
 
 pub(crate) fn other_file(path: &str) -> Option<String> {
     let lower = path.to_ascii_lowercase();
-    let (_, advice) = FILES.iter().find(|(ending, _)| lower.ends_with(ending))?;
+    let (_, advice) = FILES.iter().find(|(endings, _)| endings.iter().any(|ending| lower.ends_with(ending)))?;
     Some(advice.replace("FILE", &shell_word(path)))
 }
 
 fn verb_tip(word: &str, program: &Command) -> Option<String> {
-    if let Some((_, verb)) = VERBS.iter().find(|(name, _)| name.eq_ignore_ascii_case(word)) {
+    let is_word = |name: &&str| name.eq_ignore_ascii_case(word);
+    if let Some((verb, _)) = VERBS.iter().find(|(_, names)| names.iter().any(is_word)) {
         let is_advice = [RUN, OVC].contains(verb);
         return Some(if is_advice { (*verb).to_owned() } else { format!("`typelift {verb}` does that") });
     }
@@ -426,25 +304,20 @@ fn option_tip(option: &str, program: &Command, arguments: &[OsString], is_guesse
         return Some(tip.unwrap_or_else(|| format!("`typelift help {}` explains the command", verb.get_name())));
     }
     let name = option.split('=').next().unwrap_or(option);
+    let dashed = name.replace('_', "-");
     let has = |verb: &Command, option: &str| spellings(verb).any(|known| option.split(' ').next() == Some(&known));
-    if let Some((_, meant)) = OPTIONS.iter().find(|(other, meant)| *other == name && has(verb, meant)) {
+    let mut meanings = OPTIONS.iter().filter(|(_, others)| others.contains(&&*dashed)).map(|(meant, _)| meant);
+    if let Some(meant) = meanings.clone().find(|meant| has(verb, meant)) {
         return Some(format!("write `{}`", with_device(meant, name, arguments)));
     }
-    if MODEL.contains(&name) {
+    if MODEL.contains(&&*dashed) {
         let example =
             example(verb.get_name()).map_or_else(|| format!("typelift {} MODEL.xml", verb.get_name()), str::to_owned);
         return Some(format!("give the model without `{name}`: `{example}`"));
     }
-    let dashed = name.replace('_', "-");
     if dashed != name && has(verb, &dashed) {
         return Some(format!("write `{dashed}`"));
     }
-    let elsewhere = || {
-        // The same letter means other things elsewhere.
-        let (_, meant) = OPTIONS.iter().find(|(other, _)| *other == name && other.starts_with("--"))?;
-        let other = program.get_subcommands().find(|other| !other.is_hide_set() && has(other, meant))?;
-        Some(format!("`typelift {} {meant}` does that", other.get_name()))
-    };
     if is_guessed {
         return None;
     }
@@ -458,8 +331,11 @@ fn option_tip(option: &str, program: &Command, arguments: &[OsString], is_guesse
     if values.filter(|value| !takes.is_empty() && value.split('_').any(|word| word == takes)).count() > 0 {
         return Some(format!("give it without `{name}`: `{}`", example(verb.get_name())?));
     }
-    if let Some(tip) = elsewhere() {
-        return Some(tip);
+    // The same letter means other things elsewhere.
+    if let Some(meant) = meanings.next().filter(|_| name.starts_with("--"))
+        && let Some(other) = program.get_subcommands().find(|other| !other.is_hide_set() && has(other, meant))
+    {
+        return Some(format!("`typelift {} {meant}` does that", other.get_name()));
     }
     let own = verb.get_arguments().filter(|arg| !arg.is_global_set() && !arg.is_hide_set());
     let own = own.filter_map(Arg::get_long).filter(|name| *name != "help");
@@ -488,9 +364,8 @@ fn verb_of<'p>(program: &'p Command, arguments: &[OsString]) -> Option<&'p Comma
 
 /// Iterates over all spellings of a command's options.
 fn spellings(verb: &Command) -> impl Iterator<Item = String> + '_ {
-    let of = |option: &Arg| {
+    verb.get_arguments().flat_map(|option: &Arg| {
         let long = option.get_long().map(|name| format!("--{name}"));
         long.into_iter().chain(option.get_short().map(|letter| format!("-{letter}"))).collect::<Vec<_>>()
-    };
-    verb.get_arguments().flat_map(of)
+    })
 }
