@@ -31,6 +31,39 @@ pub enum ShapeRule {
     InPlace,
 }
 
+/// Row of a rule set's table: an operation, and the rule for its types.
+pub(crate) struct Row<R> {
+    pub(crate) operation: Operation,
+    pub(crate) rule: R,
+}
+
+/// Type of the results of an operation.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Gives {
+    Boolean,
+    /// The type that the rule set decides.
+    Type,
+}
+
+/// Declares the table of a rule set. A row has names, the numbers of operands, the rule for shapes, the results, and the
+/// rule for types.
+macro_rules! operations {
+    ($(#[$doc:meta])* $vis:vis const $rows:ident: $type_of_rules:ty; $($($name:literal)+: $least:tt..$most:tt $shape:ident -> $gives:ident, $rule:expr;)*) => {
+        $(#[$doc])* $vis const $rows: &[crate::operation::Row<$type_of_rules>] = &[$($(crate::operation::Row {
+            operation: crate::Operation {
+                name: $name,
+                least: $least,
+                most: $most,
+                shape: crate::ShapeRule::$shape,
+                is_test: matches!(crate::operation::Gives::$gives, crate::operation::Gives::Boolean),
+            },
+            rule: $rule,
+        },)+)*];
+    };
+}
+
+pub(crate) use operations;
+
 /// No limit on the number of operands.
 pub(crate) const MANY: usize = usize::MAX;
 

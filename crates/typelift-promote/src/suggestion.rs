@@ -83,8 +83,7 @@ impl RuleSet {
             .or_else(|| self.other_operand(operation, operands))
             .or_else(|| {
                 let works = |&ty: &ElementType| {
-                    let change = |_, operand| as_tensor(operand, ty);
-                    with(operands, change, |all| self.promote(operation, all).is_ok())
+                    with(operands, |_, operand| as_tensor(operand, ty), |all| self.promote(operation, all).is_ok())
                 };
                 [ElementType::F32, ElementType::I64].into_iter().find(works).map(Suggestion::ConvertAll)
             })

@@ -5,10 +5,10 @@
 
 use crate::derivation::{Step, Trace, change};
 use crate::operand::Operands;
-use crate::operation::MANY;
+use crate::operation::{MANY, operations};
 use crate::{
     Category, ElementType, ElementType::*, Kind, Operand, Operation, PromotedAs, Promotion, Reason, Refusal, Rules,
-    Setting, ShapeRule, Spelling, System,
+    Setting, Spelling, System,
 };
 
 /// JAX with standard promotion and 64-bit types by default.
@@ -132,39 +132,10 @@ const fn above(lattice: &[(Node, &[Node])]) -> [Nodes; 128] {
     above
 }
 
-/// The types that JAX supports.
-const TYPES: [ElementType; 30] = [
-    Boolean,
-    U8,
-    U16,
-    U32,
-    U64,
-    I8,
-    I16,
-    I32,
-    I64,
-    F16,
-    F32,
-    F64,
-    C64,
-    C128,
-    Bf16,
-    F8E4M3,
-    F8E5M2,
-    F8E4M3Fnuz,
-    F8E5M2Fnuz,
-    F8E4M3B11Fnuz,
-    F8E3M4,
-    F8E4M3Ieee,
-    F8E8M0,
-    F4E2M1,
-    F6E2M3,
-    F6E3M2,
-    I2,
-    I4,
-    U2,
-    U4,
-];
+/// True for the types that JAX supports, which are those of the lattice.
+fn is_supported(ty: ElementType) -> bool {
+    LATTICE.iter().any(|(node, above)| *node == Type(ty) || above.contains(&Type(ty)))
+}
 
 fn is_weak(operand: Operand) -> bool {
     matches!(operand.category, Category::Weak | Category::Number) && operand.element_type != Boolean
@@ -174,7 +145,7 @@ impl Options {
     fn least_upper_bound(self, nodes: impl Iterator<Item = Node>) -> Option<Node> {
         let above = if self.strict { &ABOVE_STRICT } else { &ABOVE };
         let bounds = nodes.map(|node| above[place(node)]).fold(Nodes::MAX, |all, above| all & above);
-        TYPES.into_iter().map(Type).chain([Integer, Float, Complex]).find(|&node| above[place(node)] == bounds)
+        ElementType::all().map(Type).chain([Integer, Float, Complex]).find(|&node| above[place(node)] == bounds)
     }
 
     /// The type that stands for a type if there are no 64-bit types.
@@ -333,51 +304,35 @@ enum Rule {
 
 use Rule::Promoted;
 
-struct Row {
-    operation: Operation,
-    rule: Rule,
-}
-
-const fn row(name: &'static str, least: usize, most: usize, shape: ShapeRule, rule: Rule) -> Row {
-    let is_test = matches!(rule, Promoted(_, Makes::Booleans, _));
-    Row { operation: Operation { name, least, most, shape, is_test }, rule }
-}
-
-const fn elementwise(name: &'static str, rule: Rule) -> Row {
-    row(name, 2, 2, ShapeRule::Broadcast, rule)
-}
-
 const ANY: Rule = Promoted(Takes::Any, Makes::Same, Weak::Always);
 
-const ROWS: &[Row] = &[
-    row("result_type", 1, MANY, ShapeRule::Other, Rule::ResultType),
-    row("promote_types", 2, 2, ShapeRule::Other, Rule::PromoteTypes),
-    row("concatenate", 1, MANY, ShapeRule::Other, ANY),
-    elementwise("add", ANY),
-    elementwise("subtract", Promoted(Takes::NotBoolean, Makes::Same, Weak::Always)),
-    elementwise("multiply", ANY),
-    elementwise("true_divide", Promoted(Takes::Any, Makes::Floats, Weak::Always)),
-    elementwise("floor_divide", Rule::FloorDivide),
-    elementwise("remainder", Promoted(Takes::Real, Makes::Numbers, Weak::Always)),
-    elementwise("power", Rule::Power),
-    elementwise("float_power", Promoted(Takes::Inexact, Makes::Floats, Weak::Always)),
-    elementwise("maximum", ANY),
-    elementwise("fmax", ANY),
-    elementwise("where", ANY),
-    elementwise("arctan2", Promoted(Takes::Inexact, Makes::Floats, Weak::Always)),
-    elementwise("copysign", Promoted(Takes::WideFloats, Makes::Floats, Weak::Always)),
-    elementwise("heaviside", Promoted(Takes::Real, Makes::Floats, Weak::FirstNumber)),
-    elementwise("hypot", Promoted(Takes::Floats, Makes::Floats, Weak::Numbers)),
-    elementwise("ldexp", Rule::Ldexp),
-    elementwise("logaddexp", Rule::LogAddExp),
-    elementwise("nextafter", Promoted(Takes::Floats, Makes::Floats, Weak::Always)),
-    elementwise("bitwise_and", Promoted(Takes::Whole, Makes::Same, Weak::Always)),
-    elementwise("left_shift", Promoted(Takes::Integers, Makes::Numbers, Weak::Always)),
-    elementwise("gcd", Promoted(Takes::Divisors, Makes::Same, Weak::Numbers)),
-    elementwise("logical_and", Promoted(Takes::Any, Makes::Booleans, Weak::Numbers)),
-    elementwise("equal", Promoted(Takes::Any, Makes::Booleans, Weak::Always)),
-    elementwise("less", Promoted(Takes::Any, Makes::Booleans, Weak::Always)),
-];
+operations! {
+    const ROWS: Rule;
+    "result_type": 1..MANY Other -> Type, Rule::ResultType;
+    "promote_types": 2..2 Other -> Type, Rule::PromoteTypes;
+    "concatenate": 1..MANY Other -> Type, ANY;
+    "add": 2..2 Broadcast -> Type, ANY;
+    "subtract": 2..2 Broadcast -> Type, Promoted(Takes::NotBoolean, Makes::Same, Weak::Always);
+    "multiply": 2..2 Broadcast -> Type, ANY;
+    "true_divide": 2..2 Broadcast -> Type, Promoted(Takes::Any, Makes::Floats, Weak::Always);
+    "floor_divide": 2..2 Broadcast -> Type, Rule::FloorDivide;
+    "remainder": 2..2 Broadcast -> Type, Promoted(Takes::Real, Makes::Numbers, Weak::Always);
+    "power": 2..2 Broadcast -> Type, Rule::Power;
+    "float_power": 2..2 Broadcast -> Type, Promoted(Takes::Inexact, Makes::Floats, Weak::Always);
+    "maximum" "fmax" "where": 2..2 Broadcast -> Type, ANY;
+    "arctan2": 2..2 Broadcast -> Type, Promoted(Takes::Inexact, Makes::Floats, Weak::Always);
+    "copysign": 2..2 Broadcast -> Type, Promoted(Takes::WideFloats, Makes::Floats, Weak::Always);
+    "heaviside": 2..2 Broadcast -> Type, Promoted(Takes::Real, Makes::Floats, Weak::FirstNumber);
+    "hypot": 2..2 Broadcast -> Type, Promoted(Takes::Floats, Makes::Floats, Weak::Numbers);
+    "ldexp": 2..2 Broadcast -> Type, Rule::Ldexp;
+    "logaddexp": 2..2 Broadcast -> Type, Rule::LogAddExp;
+    "nextafter": 2..2 Broadcast -> Type, Promoted(Takes::Floats, Makes::Floats, Weak::Always);
+    "bitwise_and": 2..2 Broadcast -> Type, Promoted(Takes::Whole, Makes::Same, Weak::Always);
+    "left_shift": 2..2 Broadcast -> Type, Promoted(Takes::Integers, Makes::Numbers, Weak::Always);
+    "gcd": 2..2 Broadcast -> Type, Promoted(Takes::Divisors, Makes::Same, Weak::Numbers);
+    "logical_and": 2..2 Broadcast -> Boolean, Promoted(Takes::Any, Makes::Booleans, Weak::Numbers);
+    "equal" "less": 2..2 Broadcast -> Boolean, Promoted(Takes::Any, Makes::Booleans, Weak::Always);
+}
 
 fn refuse_kind<T>(ty: ElementType) -> Result<T> {
     Err(SYSTEM.refuse(KIND, ty, ty))
@@ -512,7 +467,7 @@ impl Rules for Options {
     }
 
     fn has_type(&self, ty: ElementType) -> bool {
-        TYPES.contains(&ty)
+        is_supported(ty)
     }
 
     fn operation(&self, at: usize) -> Option<&'static Operation> {

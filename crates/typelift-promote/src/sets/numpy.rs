@@ -6,10 +6,10 @@
 
 use crate::derivation::{Trace, change, meet};
 use crate::operand::Operands;
-use crate::operation::MANY;
+use crate::operation::{MANY, operations};
 use crate::{
     Category, ElementType, ElementType::*, Kind, Literal, Operand, Operation, PromotedAs, Promotion, Reason, Refusal,
-    Rules, ShapeRule, Spelling, System,
+    Rules, Spelling, System,
 };
 
 /// NumPy, which has no settings.
@@ -283,55 +283,28 @@ pub(super) enum Common {
     Exponent,
 }
 
-pub(super) struct Row {
-    pub(super) operation: Operation,
-    pub(super) common: Common,
+operations! {
+    pub(super) const ROWS: Common;
+    "result_type": 1..MANY Other -> Type, Common::Promoted;
+    "promote_types": 2..2 Other -> Type, Common::Types;
+    "matmul": 2..2 Other -> Type, Common::Product(Loops::All, MlLoops::None);
+    "ldexp": 2..2 Broadcast -> Type, Common::Exponent;
+    "where": 2..2 Broadcast -> Type, Common::Promoted;
+    "concatenate": 1..MANY Other -> Type, Common::Promoted;
+    "add": 2..2 Broadcast -> Type, Common::Loop(Loops::All, MlLoops::All);
+    "subtract": 2..2 Broadcast -> Type, Common::Loop(Loops::Numbers, MlLoops::All);
+    "multiply": 2..2 Broadcast -> Type, Common::Loop(Loops::All, MlLoops::All);
+    "divide": 2..2 Broadcast -> Type, Common::Loop(Loops::Divide, MlLoops::Floats);
+    "floor_divide" "remainder": 2..2 Broadcast -> Type, Common::Loop(Loops::Real, MlLoops::All);
+    "fmod": 2..2 Broadcast -> Type, Common::Loop(Loops::Real, MlLoops::Floats);
+    "power": 2..2 Broadcast -> Type, Common::Loop(Loops::Numbers, MlLoops::Floats);
+    "float_power": 2..2 Broadcast -> Type, Common::Loop(Loops::Double, MlLoops::None);
+    "maximum" "fmax": 2..2 Broadcast -> Type, Common::Loop(Loops::All, MlLoops::Floats);
+    "equal" "less" "logical_and": 2..2 Broadcast -> Boolean, Common::Loop(Loops::All, MlLoops::All);
+    "bitwise_and": 2..2 Broadcast -> Type, Common::Loop(Loops::IntegersAndBooleans, MlLoops::None);
+    "left_shift" "gcd": 2..2 Broadcast -> Type, Common::Loop(Loops::Integers, MlLoops::None);
+    "arctan2" "logaddexp" "hypot" "nextafter" "copysign" "heaviside": 2..2 Broadcast -> Type, Common::Loop(Loops::Floats, MlLoops::Floats);
 }
-
-const fn function(name: &'static str, loops: Loops, ml: MlLoops, is_test: bool) -> Row {
-    let operation = Operation { name, least: 2, most: 2, shape: ShapeRule::Broadcast, is_test };
-    Row { operation, common: Common::Loop(loops, ml) }
-}
-
-const fn promoted(name: &'static str, least: usize, most: usize, shape: ShapeRule) -> Row {
-    Row { operation: Operation { name, least, most, shape, is_test: false }, common: Common::Promoted }
-}
-
-const fn special(name: &'static str, shape: ShapeRule, common: Common) -> Row {
-    Row { operation: Operation { name, least: 2, most: 2, shape, is_test: false }, common }
-}
-
-pub(super) const ROWS: &[Row] = &[
-    promoted("result_type", 1, MANY, ShapeRule::Other),
-    special("promote_types", ShapeRule::Other, Common::Types),
-    special("matmul", ShapeRule::Other, Common::Product(Loops::All, MlLoops::None)),
-    special("ldexp", ShapeRule::Broadcast, Common::Exponent),
-    promoted("where", 2, 2, ShapeRule::Broadcast),
-    promoted("concatenate", 1, MANY, ShapeRule::Other),
-    function("add", Loops::All, MlLoops::All, false),
-    function("subtract", Loops::Numbers, MlLoops::All, false),
-    function("multiply", Loops::All, MlLoops::All, false),
-    function("divide", Loops::Divide, MlLoops::Floats, false),
-    function("floor_divide", Loops::Real, MlLoops::All, false),
-    function("remainder", Loops::Real, MlLoops::All, false),
-    function("fmod", Loops::Real, MlLoops::Floats, false),
-    function("power", Loops::Numbers, MlLoops::Floats, false),
-    function("float_power", Loops::Double, MlLoops::None, false),
-    function("maximum", Loops::All, MlLoops::Floats, false),
-    function("fmax", Loops::All, MlLoops::Floats, false),
-    function("equal", Loops::All, MlLoops::All, true),
-    function("less", Loops::All, MlLoops::All, true),
-    function("logical_and", Loops::All, MlLoops::All, true),
-    function("bitwise_and", Loops::IntegersAndBooleans, MlLoops::None, false),
-    function("left_shift", Loops::Integers, MlLoops::None, false),
-    function("gcd", Loops::Integers, MlLoops::None, false),
-    function("arctan2", Loops::Floats, MlLoops::Floats, false),
-    function("logaddexp", Loops::Floats, MlLoops::Floats, false),
-    function("hypot", Loops::Floats, MlLoops::Floats, false),
-    function("nextafter", Loops::Floats, MlLoops::Floats, false),
-    function("copysign", Loops::Floats, MlLoops::Floats, false),
-    function("heaviside", Loops::Floats, MlLoops::Floats, false),
-];
 
 fn loop_type(name: &str, (loops, ml): (Loops, MlLoops), operands: Operands, trace: Trace) -> Result<ElementType> {
     let (a, b) = (operands.first(), operands.last());
@@ -414,8 +387,7 @@ fn check_bounds(operands: Operands, ty: ElementType) -> Result<()> {
         }
         _ => true,
     };
-    let is_array = |operand: Operand| !operand.is_number();
-    if operands.any(is_array) && operands.any(|operand| !fits(operand)) {
+    if operands.any(|operand: Operand| !operand.is_number()) && operands.any(|operand| !fits(operand)) {
         return Err(SYSTEM.refuse(BOUNDS, ty, ty));
     }
     Ok(())
@@ -454,7 +426,7 @@ impl Rules for NumPy {
 
     fn decide(&self, at: usize, operands: Operands<'_>, trace: Trace<'_>) -> Result<Promotion> {
         let Some(row) = ROWS.get(at) else { return Err(SYSTEM.refuse(Reason::UNKNOWN_OPERATION, Dynamic, Dynamic)) };
-        let common = match row.common {
+        let common = match row.rule {
             Common::Promoted => result_type(operands, trace)?,
             Common::Types => arrays_only(operands).and_then(|()| result_type(operands, trace))?,
             Common::Loop(loops, ml) => {

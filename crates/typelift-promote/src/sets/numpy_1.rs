@@ -164,11 +164,10 @@ fn exponent_type(operands: Operands, trace: Trace) -> Result<ElementType> {
     let [value, exponent] = [operands.first(), operands.last()].map(Value::of);
     let by_value = by_value(operands);
     let floats = [F16, F32, F64, LongDouble].into_iter();
-    let takes = |float: &ElementType| {
-        value.can_cast(*float, by_value) && [I32, I64].iter().any(|&ty| exponent.can_cast(ty, by_value))
-    };
     let rule = "the first loop of the function that the first operand can be cast to";
-    match floats.clone().find(takes) {
+    match floats.clone().find(|float: &ElementType| {
+        value.can_cast(*float, by_value) && [I32, I64].iter().any(|&ty| exponent.can_cast(ty, by_value))
+    }) {
         Some(ty) => Ok(change(value.ty, ty, rule, trace)),
         None => Err(SYSTEM.refuse(NO_LOOP, value.ty, exponent.ty)),
     }
@@ -176,8 +175,7 @@ fn exponent_type(operands: Operands, trace: Trace) -> Result<ElementType> {
 
 /// Refuses scalars.
 fn arrays_only(operands: Operands) -> Result<()> {
-    let is_scalar = |operand: Operand| Value::of(operand).least.is_some();
-    if operands.any(is_scalar) {
+    if operands.any(|operand: Operand| Value::of(operand).least.is_some()) {
         Err(SYSTEM.refuse(NO_NUMBERS, operands.first().element_type, operands.last().element_type))
     } else {
         Ok(())
@@ -209,7 +207,7 @@ impl Rules for NumPy1 {
     fn decide(&self, at: usize, operands: Operands<'_>, trace: Trace<'_>) -> Result<Promotion> {
         let Some(row) = ROWS.get(at) else { return Err(SYSTEM.refuse(Reason::UNKNOWN_OPERATION, Dynamic, Dynamic)) };
         let name = row.operation.name;
-        let common = match row.common {
+        let common = match row.rule {
             Common::Promoted => result_type(operands, trace)?,
             Common::Types => arrays_only(operands).and_then(|()| result_type(operands, trace))?,
             Common::Loop(loops, _) => loop_type(name, loops, operands, trace)?,

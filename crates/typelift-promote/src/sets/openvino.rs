@@ -8,11 +8,11 @@ use core::fmt;
 
 use crate::derivation::{Trace, change};
 use crate::operand::Operands;
-use crate::operation::MANY;
+use crate::operation::{MANY, operations};
 use crate::rules::in_turn;
 use crate::{
-    Category, ElementType, Kind, Loss, Operand, Operation, Promotion, Reason, Refusal, Rules, Setting, ShapeRule,
-    Spelling, Step, System, fidelity,
+    Category, ElementType, Kind, Loss, Operand, Operation, Promotion, Reason, Refusal, Rules, Setting, Spelling, Step,
+    System, fidelity,
 };
 
 /// Attributes of `ConvertPromoteTypes`.
@@ -159,35 +159,17 @@ impl fmt::Display for Advice {
     }
 }
 
-/// The operations that a `ConvertPromoteTypes` can precede. All promote alike. They differ in broadcasting (the
-/// attribute `auto_broadcast`) and in whether they give booleans. The types that each of them accepts are not checked
-/// here.
-const OPERATIONS: &[Operation] = &[
-    Operation { name: "result_type", least: 1, most: MANY, shape: ShapeRule::Other, is_test: false },
-    Operation { name: "concat", least: 1, most: MANY, shape: ShapeRule::Other, is_test: false },
-    Operation { name: "add_pdpd", least: 2, most: 2, shape: ShapeRule::Pdpd, is_test: false },
-    Operation { name: "add_none", least: 2, most: 2, shape: ShapeRule::Equal, is_test: false },
-    elementwise("add", false),
-    elementwise("subtract", false),
-    elementwise("multiply", false),
-    elementwise("divide", false),
-    elementwise("power", false),
-    elementwise("mod", false),
-    elementwise("floor_mod", false),
-    elementwise("maximum", false),
-    elementwise("minimum", false),
-    elementwise("squared_difference", false),
-    elementwise("select", false),
-    elementwise("equal", true),
-    elementwise("not_equal", true),
-    elementwise("less", true),
-    elementwise("less_equal", true),
-    elementwise("greater", true),
-    elementwise("greater_equal", true),
-];
-
-const fn elementwise(name: &'static str, is_test: bool) -> Operation {
-    Operation { name, least: 2, most: 2, shape: ShapeRule::Broadcast, is_test }
+operations! {
+    /// The operations that a `ConvertPromoteTypes` can precede. All promote alike. They differ in broadcasting (the
+    /// attribute `auto_broadcast`) and in whether they give booleans. The types that each of them accepts are not checked
+    /// here.
+    const ROWS: ();
+    "result_type" "concat": 1..MANY Other -> Type, ();
+    "add_pdpd": 2..2 Pdpd -> Type, ();
+    "add_none": 2..2 Equal -> Type, ();
+    "add" "subtract" "multiply" "divide" "power" "mod" "floor_mod" "maximum" "minimum" "squared_difference" "select":
+        2..2 Broadcast -> Type, ();
+    "equal" "not_equal" "less" "less_equal" "greater" "greater_equal": 2..2 Broadcast -> Boolean, ();
 }
 
 impl Options {
@@ -217,7 +199,7 @@ impl Rules for Options {
     }
 
     fn operation(&self, at: usize) -> Option<&'static Operation> {
-        OPERATIONS.get(at)
+        ROWS.get(at).map(|row| &row.operation)
     }
 
     fn decide(&self, at: usize, operands: Operands<'_>, trace: Trace<'_>) -> Result<Promotion, Refusal> {
@@ -229,7 +211,7 @@ impl Rules for Options {
             1 => meet(operands.first(), operands.first())?,
             _ => in_turn(operands.iter(), false, meet)?,
         };
-        let is_test = OPERATIONS.get(at).is_some_and(|operation| operation.is_test);
+        let is_test = ROWS.get(at).is_some_and(|row| row.operation.is_test);
         let result =
             if is_test { change(common, ElementType::Boolean, "the operation gives booleans", trace) } else { common };
         Ok(Promotion::new(common, result))
@@ -237,7 +219,7 @@ impl Rules for Options {
 
     /// Types that `ConvertPromoteTypes` does not accept are refused next to `dynamic` too.
     fn decide_dynamic(&self, operation: &Operation, operands: &[Operand]) -> Result<Promotion, Refusal> {
-        let at = OPERATIONS.iter().position(|row| row == operation).unwrap_or(0);
+        let at = ROWS.iter().position(|row| row.operation == *operation).unwrap_or(0);
         self.decide(at, Operands::new(operands, None), &mut |_| {})
     }
 

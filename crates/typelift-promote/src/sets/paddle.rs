@@ -24,11 +24,11 @@
 
 use crate::derivation::{Trace, change, meet};
 use crate::operand::Operands;
-use crate::operation::MANY;
+use crate::operation::{MANY, Row, operations};
 use crate::rules::in_turn;
 use crate::{
     Category, Dim, ElementType, ElementType::*, Kind, Operand, Operation, PromotedAs, Promotion, Reason, Refusal,
-    Rules, ShapeRule, Spelling, System,
+    Rules, Spelling, System,
 };
 
 /// Version of the rules.
@@ -211,14 +211,6 @@ enum Integers {
     F64,
 }
 
-#[derive(Clone, Copy, PartialEq)]
-enum Output {
-    Common,
-    Boolean,
-    /// The type of a complex number's parts.
-    Real,
-}
-
 /// Requirement on the ranks.
 #[derive(Clone, Copy, PartialEq)]
 enum Ranks {
@@ -240,109 +232,110 @@ enum Published {
     None,
 }
 
-struct Row {
-    operation: Operation,
+/// Rule of an operation.
+#[derive(Clone, Copy)]
+struct Rule {
     numbers: Numbers,
     common: Common,
     integers: Integers,
-    output: Output,
+    /// True if the result of complex numbers has the type of their parts.
+    is_real: bool,
     ranks: Ranks,
-    /// The rules between tensors, and between a tensor and a number.
+    /// The rules of the document between tensors, and between a tensor and a number.
     published: [Published; 2],
 }
 
-macro_rules! operations {
-    ($($($name:literal)+: $least:tt..$most:tt $shape:ident, numbers $numbers:ident, common $common:ident,
-        integers $integers:ident, gives $output:ident, ranks $ranks:ident,
-        published $tensors:ident $scalars:ident;)*) => {
-        const ROWS: &[Row] = &[$($(Row {
-            operation: Operation {
-                name: $name,
-                least: $least,
-                most: $most,
-                shape: ShapeRule::$shape,
-                is_test: matches!(Output::$output, Output::Boolean),
-            },
-            numbers: Numbers::$numbers,
-            common: Common::$common,
-            integers: Integers::$integers,
-            output: Output::$output,
-            ranks: Ranks::$ranks,
-            published: [Published::$tensors, Published::$scalars],
-        },)+)*];
-    };
+impl Rule {
+    /// A rule without the document's, for operations that keep integers and give the common type at any ranks.
+    const fn new(numbers: Numbers, common: Common) -> Self {
+        let published = [Published::None, Published::None];
+        Self { numbers, common, integers: Integers::Stay, is_real: false, ranks: Ranks::Any, published }
+    }
+
+    const fn published(self, tensors: Published, scalars: Published) -> Self {
+        Self { published: [tensors, scalars], ..self }
+    }
+
+    const fn integers(self, integers: Integers) -> Self {
+        Self { integers, ..self }
+    }
+
+    const fn ranks(self, ranks: Ranks) -> Self {
+        Self { ranks, ..self }
+    }
 }
 
 operations! {
-    "result_type": 1..MANY Other, numbers Anywhere, common InTurn, integers Stay, gives Common,
-        ranks Any, published Common Common;
-    "add" "subtract" "multiply": 2..2 Broadcast, numbers Nowhere, common Elementwise, integers Stay, gives Common,
-        ranks Any, published Common Common;
-    "divide": 2..2 Broadcast, numbers Nowhere, common Elementwise, integers Divide, gives Common,
-        ranks Any, published Common Divide;
-    "floor_divide": 2..2 Broadcast, numbers NotFirst, common FloorDivideTensors, integers Stay, gives Common,
-        ranks Any, published Common Common;
-    "pow" "remainder" "mod" "floor_mod": 2..2 Broadcast, numbers NotFirstReal, common Base, integers Stay, gives Common,
-        ranks Any, published Common Common;
-    "copysign": 2..2 Broadcast, numbers NotFirstRealNotFloat8, common Base, integers Stay, gives Common,
-        ranks Any, published None None;
-    "equal": 2..2 Broadcast, numbers NotFirst, common Elementwise, integers Stay, gives Boolean,
-        ranks Any, published Logic Logic;
-    "not_equal" "less_than" "less_equal" "greater_than" "greater_equal": 2..2 Broadcast, numbers Nowhere, common Elementwise, integers Stay, gives Boolean,
-        ranks Any, published Logic Logic;
-    "logical_and" "logical_or" "logical_xor": 2..2 Broadcast, numbers Nowhere, common Tensors, integers Stay, gives Boolean,
-        ranks Any, published Logic Logic;
-    "bitwise_and" "bitwise_or" "bitwise_xor": 2..2 Broadcast, numbers Nowhere, common Same, integers Stay, gives Common,
-        ranks Any, published None Common;
-    "where": 2..2 Broadcast, numbers Beside, common Tensors, integers Stay, gives Common,
-        ranks Any, published Common Common;
-    "fmax" "fmin" "maximum" "minimum" "nextafter": 2..2 Broadcast, numbers Nowhere, common Tensors, integers Stay, gives Common,
-        ranks Any, published Common None;
-    "atan2": 2..2 Broadcast, numbers Nowhere, common Tensors, integers F64, gives Common,
-        ranks Any, published Common None;
-    "logaddexp": 2..2 Broadcast, numbers Beside, common LogAddExp, integers F32, gives Common,
-        ranks Any, published Common None;
-    "huber_loss" "smooth_l1_loss": 2..2 Equal, numbers Nowhere, common Tensors, integers Stay, gives Common,
-        ranks Equal, published Common None;
-    "poisson_nll_loss": 2..2 Equal, numbers Nowhere, common PoissonNll, integers Stay, gives Common,
-        ranks EqualFirst, published Common None;
-    "mse_loss": 2..2 Broadcast, numbers Nowhere, common Elementwise, integers Stay, gives Common,
-        ranks Any, published Common None;
-    "l1_loss": 2..2 Broadcast, numbers Nowhere, common Elementwise, integers Stay, gives Real,
-        ranks Any, published Common None;
-    "hypot": 2..2 Broadcast, numbers Nowhere, common Elementwise, integers F32, gives Common,
-        ranks Any, published None None;
-    "heaviside": 2..2 Broadcast, numbers Nowhere, common Same, integers Stay, gives Common,
-        ranks Any, published None None;
-    "gcd" "lcm": 2..2 Broadcast, numbers Nowhere, common Gcd, integers Stay, gives Common,
-        ranks Any, published None None;
-    "ldexp": 2..2 Broadcast, numbers Nowhere, common Ldexp, integers Stay, gives Common,
-        ranks Any, published None None;
-    "isclose": 2..2 Equal, numbers Nowhere, common Same, integers Stay, gives Boolean,
-        ranks EqualFirst, published None None;
-    "matmul": 2..2 Other, numbers Nowhere, common Same, integers Stay, gives Common,
-        ranks Any, published None None;
-    "concat" "stack": 1..MANY Other, numbers Nowhere, common Same, integers Stay, gives Common,
-        ranks Any, published None None;
-    "add_" "subtract_" "multiply_" "floor_divide_" "remainder_" "mod_": 2..2 InPlace, numbers Nowhere, common Tensors,
-        integers Stay, gives Common, ranks FirstHolds, published None None;
-    "divide_": 2..2 InPlace, numbers Nowhere, common Tensors, integers Divide, gives Common,
-        ranks FirstHolds, published None None;
+    const ROWS: Rule;
+    "result_type": 1..MANY Other -> Type,
+        Rule::new(Numbers::Anywhere, Common::InTurn).published(Published::Common, Published::Common);
+    "add" "subtract" "multiply": 2..2 Broadcast -> Type,
+        Rule::new(Numbers::Nowhere, Common::Elementwise).published(Published::Common, Published::Common);
+    "divide": 2..2 Broadcast -> Type,
+        Rule::new(Numbers::Nowhere, Common::Elementwise).integers(Integers::Divide).published(Published::Common, Published::Divide);
+    "floor_divide": 2..2 Broadcast -> Type,
+        Rule::new(Numbers::NotFirst, Common::FloorDivideTensors).published(Published::Common, Published::Common);
+    "pow" "remainder" "mod" "floor_mod": 2..2 Broadcast -> Type,
+        Rule::new(Numbers::NotFirstReal, Common::Base).published(Published::Common, Published::Common);
+    "copysign": 2..2 Broadcast -> Type,
+        Rule::new(Numbers::NotFirstRealNotFloat8, Common::Base);
+    "equal": 2..2 Broadcast -> Boolean,
+        Rule::new(Numbers::NotFirst, Common::Elementwise).published(Published::Logic, Published::Logic);
+    "not_equal" "less_than" "less_equal" "greater_than" "greater_equal": 2..2 Broadcast -> Boolean,
+        Rule::new(Numbers::Nowhere, Common::Elementwise).published(Published::Logic, Published::Logic);
+    "logical_and" "logical_or" "logical_xor": 2..2 Broadcast -> Boolean,
+        Rule::new(Numbers::Nowhere, Common::Tensors).published(Published::Logic, Published::Logic);
+    "bitwise_and" "bitwise_or" "bitwise_xor": 2..2 Broadcast -> Type,
+        Rule::new(Numbers::Nowhere, Common::Same).published(Published::None, Published::Common);
+    "where": 2..2 Broadcast -> Type,
+        Rule::new(Numbers::Beside, Common::Tensors).published(Published::Common, Published::Common);
+    "fmax" "fmin" "maximum" "minimum" "nextafter": 2..2 Broadcast -> Type,
+        Rule::new(Numbers::Nowhere, Common::Tensors).published(Published::Common, Published::None);
+    "atan2": 2..2 Broadcast -> Type,
+        Rule::new(Numbers::Nowhere, Common::Tensors).integers(Integers::F64).published(Published::Common, Published::None);
+    "logaddexp": 2..2 Broadcast -> Type,
+        Rule::new(Numbers::Beside, Common::LogAddExp).integers(Integers::F32).published(Published::Common, Published::None);
+    "huber_loss" "smooth_l1_loss": 2..2 Equal -> Type,
+        Rule::new(Numbers::Nowhere, Common::Tensors).ranks(Ranks::Equal).published(Published::Common, Published::None);
+    "poisson_nll_loss": 2..2 Equal -> Type,
+        Rule::new(Numbers::Nowhere, Common::PoissonNll).ranks(Ranks::EqualFirst).published(Published::Common, Published::None);
+    "mse_loss": 2..2 Broadcast -> Type,
+        Rule::new(Numbers::Nowhere, Common::Elementwise).published(Published::Common, Published::None);
+    "l1_loss": 2..2 Broadcast -> Type,
+        Rule { is_real: true, ..Rule::new(Numbers::Nowhere, Common::Elementwise).published(Published::Common, Published::None) };
+    "hypot": 2..2 Broadcast -> Type,
+        Rule::new(Numbers::Nowhere, Common::Elementwise).integers(Integers::F32);
+    "heaviside": 2..2 Broadcast -> Type,
+        Rule::new(Numbers::Nowhere, Common::Same);
+    "gcd" "lcm": 2..2 Broadcast -> Type,
+        Rule::new(Numbers::Nowhere, Common::Gcd);
+    "ldexp": 2..2 Broadcast -> Type,
+        Rule::new(Numbers::Nowhere, Common::Ldexp);
+    "isclose": 2..2 Equal -> Boolean,
+        Rule::new(Numbers::Nowhere, Common::Same).ranks(Ranks::EqualFirst);
+    "matmul": 2..2 Other -> Type,
+        Rule::new(Numbers::Nowhere, Common::Same);
+    "concat" "stack": 1..MANY Other -> Type,
+        Rule::new(Numbers::Nowhere, Common::Same);
+    "add_" "subtract_" "multiply_" "floor_divide_" "remainder_" "mod_": 2..2 InPlace -> Type,
+        Rule::new(Numbers::Nowhere, Common::Tensors).ranks(Ranks::FirstHolds);
+    "divide_": 2..2 InPlace -> Type,
+        Rule::new(Numbers::Nowhere, Common::Tensors).integers(Integers::Divide).ranks(Ranks::FirstHolds);
     "equal_" "not_equal_" "less_than_" "less_equal_" "greater_than_" "greater_equal_" "logical_and_" "logical_or_"
-        "logical_xor_": 2..2 InPlace, numbers Nowhere, common Tensors, integers Stay, gives Boolean,
-        ranks FirstHolds, published None None;
-    "operator +" "operator -" "operator *": 2..2 Broadcast, numbers Beside, common Elementwise, integers Stay, gives Common,
-        ranks Any, published Common Common;
-    "operator /": 2..2 Broadcast, numbers Beside, common ElementwiseC64, integers Divide, gives Common,
-        ranks Any, published Common Divide;
-    "operator //": 2..2 Broadcast, numbers Beside, common FloorDivide, integers Stay, gives Common,
-        ranks Any, published Common Common;
-    "operator %" "operator **": 2..2 Broadcast, numbers Beside, common ElementwiseC64, integers Stay, gives Common,
-        ranks Any, published Common Common;
-    "operator ==" "operator !=" "operator <" "operator <=" "operator >" "operator >=": 2..2 Broadcast, numbers Beside, common Elementwise, integers Stay, gives Boolean,
-        ranks Any, published Logic Logic;
-    "operator &" "operator |" "operator ^": 2..2 Broadcast, numbers FirstInteger, common Same, integers Stay, gives Common,
-        ranks Any, published None Common;
+        "logical_xor_": 2..2 InPlace -> Boolean,
+        Rule::new(Numbers::Nowhere, Common::Tensors).ranks(Ranks::FirstHolds);
+    "operator +" "operator -" "operator *": 2..2 Broadcast -> Type,
+        Rule::new(Numbers::Beside, Common::Elementwise).published(Published::Common, Published::Common);
+    "operator /": 2..2 Broadcast -> Type,
+        Rule::new(Numbers::Beside, Common::ElementwiseC64).integers(Integers::Divide).published(Published::Common, Published::Divide);
+    "operator //": 2..2 Broadcast -> Type,
+        Rule::new(Numbers::Beside, Common::FloorDivide).published(Published::Common, Published::Common);
+    "operator %" "operator **": 2..2 Broadcast -> Type,
+        Rule::new(Numbers::Beside, Common::ElementwiseC64).published(Published::Common, Published::Common);
+    "operator ==" "operator !=" "operator <" "operator <=" "operator >" "operator >=": 2..2 Broadcast -> Boolean,
+        Rule::new(Numbers::Beside, Common::Elementwise).published(Published::Logic, Published::Logic);
+    "operator &" "operator |" "operator ^": 2..2 Broadcast -> Type,
+        Rule::new(Numbers::FirstInteger, Common::Same).published(Published::None, Published::Common);
 }
 
 impl Version {
@@ -376,9 +369,9 @@ impl Rules for Version {
             Self::V3_3 => row.decide(a, b, trace),
             Self::Published2_6 => row.published(a, b, trace),
         };
-        if row.common == Common::InTurn {
-            let meet = |a, b| decide(a, b, trace).map(|promotion| promotion.common);
-            return in_turn(operands.iter(), true, meet).map(|ty| Promotion::new(ty, ty));
+        if row.rule.common == Common::InTurn {
+            return in_turn(operands.iter(), true, |a, b| decide(a, b, trace).map(|promotion| promotion.common))
+                .map(|ty| Promotion::new(ty, ty));
         }
         let a = operands.first();
         // Only operations that do not promote accept more than two operands, so any operand that differs from the first
@@ -518,27 +511,27 @@ impl Integers {
     }
 }
 
-impl Row {
+impl Row<Rule> {
     fn decide(&self, a: Operand, b: Operand, trace: Trace) -> Result<Promotion> {
         let (x, y) = (a.element_type, b.element_type);
-        self.numbers.check(a, b)?;
-        let ranks_fit = match self.ranks {
+        let Rule { numbers, common, integers, is_real, ranks, .. } = self.rule;
+        numbers.check(a, b)?;
+        let ranks_fit = match ranks {
             Ranks::Any => true,
             Ranks::Equal | Ranks::EqualFirst => a.category == b.category,
             Ranks::FirstHolds => a.category == Category::Dimensioned || b.category == Category::ZeroDim,
         };
-        if matches!(self.ranks, Ranks::EqualFirst | Ranks::FirstHolds) && !ranks_fit {
+        if matches!(ranks, Ranks::EqualFirst | Ranks::FirstHolds) && !ranks_fit {
             return refuse(Reason::RANK, x, y);
         }
-        let found = self.common.of(a, b, trace)?;
-        let common = self.integers.of(found, trace);
+        let common = integers.of(common.of(a, b, trace)?, trace);
         if !ranks_fit {
             return refuse(Reason::RANK, x, y);
         }
-        let result = match self.output {
-            Output::Common => common,
-            Output::Boolean => change(common, Boolean, "the operation gives booleans", trace),
-            Output::Real => change(common, common.real(), "the operation gives a real number", trace),
+        let result = match self.operation.is_test {
+            true => change(common, Boolean, "the operation gives booleans", trace),
+            false if is_real => change(common, common.real(), "the operation gives a real number", trace),
+            false => common,
         };
         Ok(Promotion::new(common, result))
     }
@@ -547,9 +540,9 @@ impl Row {
         let (x, y) = (a.element_type, b.element_type);
         let (common, rule) = match (a.is_number(), b.is_number()) {
             (true, true) => return refuse(Reason::NUMBER, x, y),
-            (false, false) => (tensors(x, y, trace), self.published[0]),
-            (true, false) => (with_number(y, x, trace), self.published[1]),
-            (false, true) => (with_number(x, y, trace), self.published[1]),
+            (false, false) => (tensors(x, y, trace), self.rule.published[0]),
+            (true, false) => (with_number(y, x, trace), self.rule.published[1]),
+            (false, true) => (with_number(x, y, trace), self.rule.published[1]),
         };
         match rule {
             Published::None => refuse(OUT_OF_SCOPE, x, y),

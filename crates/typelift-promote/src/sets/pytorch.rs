@@ -25,10 +25,10 @@
 
 use crate::derivation::{Trace, change, meet};
 use crate::operand::Operands;
-use crate::operation::MANY;
+use crate::operation::{MANY, operations};
 use crate::{
     Category, ElementType, ElementType::*, Kind, Operand, Operation, PromotedAs, Promotion, Reason, Refusal, Rules,
-    Setting, ShapeRule, Spelling, System, rules,
+    Setting, Spelling, System, rules,
 };
 
 /// Part of PyTorch's global state that promotion reads.
@@ -332,7 +332,6 @@ enum Common {
 #[derive(Clone, Copy, PartialEq)]
 enum Output {
     Common,
-    Boolean,
     /// The type of a complex number's parts.
     Real,
     /// The result is stored in the first operand.
@@ -341,85 +340,65 @@ enum Output {
     FirstBoolean,
 }
 
-struct Row {
-    operation: Operation,
-    numbers: Numbers,
-    common: Common,
-    output: Output,
-}
-
-macro_rules! operations {
-    ($($($name:literal)+: $least:tt..$most:tt $shape:ident, numbers $numbers:ident, common $common:ident,
-        gives $output:ident;)*) => {
-        const ROWS: &[Row] = &[$($(Row {
-            operation: Operation {
-                name: $name,
-                least: $least,
-                most: $most,
-                shape: ShapeRule::$shape,
-                is_test: matches!(Output::$output, Output::Boolean),
-            },
-            numbers: Numbers::$numbers,
-            common: Common::$common,
-            output: Output::$output,
-        },)+)*];
-    };
-}
+/// Rule of an operation.
+#[derive(Clone, Copy)]
+struct Rule(Numbers, Common, Output);
 
 operations! {
-    "result_type": 1..MANY Other, numbers Anywhere, common Promoted, gives Common;
-    "add" "add_alpha2" "mul" "floor_divide" "div_floor" "div_trunc" "where": 2..2 Broadcast, numbers Anywhere, common Promoted, gives Common;
-    "sub": 2..2 Broadcast, numbers Anywhere, common NotBoolean, gives Common;
-    "rsub": 2..2 Broadcast, numbers NotFirst, common NotBoolean, gives Common;
-    "div" "true_divide": 2..2 Broadcast, numbers Anywhere, common Float, gives Common;
-    "add_alpha_float": 2..2 Broadcast, numbers Anywhere, common Alpha, gives Common;
-    "remainder" "pow" "bitwise_and" "bitwise_or" "bitwise_xor" "bitwise_left_shift" "bitwise_right_shift": 2..2 Broadcast, numbers NotAll, common Promoted, gives Common;
-    "fmod": 2..2 Broadcast, numbers NotFirst, common Promoted, gives Common;
-    "float_power": 2..2 Broadcast, numbers NotAll, common Double, gives Common;
-    "xlogy": 2..2 Broadcast, numbers NotAll, common Float, gives Common;
-    "copysign": 2..2 Broadcast, numbers NotFirst, common Float, gives Common;
-    "atan2": 2..2 Broadcast, numbers Nowhere, common Float, gives Common;
-    "logaddexp" "logaddexp2" "hypot" "nextafter" "gcd" "lcm": 2..2 Broadcast, numbers Nowhere, common Promoted, gives Common;
-    "ldexp": 2..2 Broadcast, numbers Nowhere, common Ldexp, gives Common;
-    "maximum" "minimum" "fmax" "fmin": 2..2 Broadcast, numbers Nowhere, common NotComplex, gives Common;
-    "heaviside": 2..2 Broadcast, numbers Nowhere, common SameNotComplex, gives Common;
-    "eq" "ne" "lt" "le" "gt" "ge": 2..2 Broadcast, numbers NotFirst, common Promoted, gives Boolean;
-    "isclose": 2..2 Broadcast, numbers Nowhere, common Same, gives Boolean;
-    "logical_and" "logical_or" "logical_xor": 2..2 Broadcast, numbers Nowhere, common Promoted, gives Boolean;
-    "addcmul": 2..3 Broadcast, numbers Nowhere, common Promoted, gives Common;
-    "clamp_min" "clamp_max": 2..2 Broadcast, numbers NotFirst, common Clamp, gives Common;
-    "clamp": 2..3 Broadcast, numbers NotFirst, common Clamp, gives Common;
-    "lerp": 2..2 Broadcast, numbers Nowhere, common Same, gives Common;
-    "lerp_tensor_weight": 2..2 Broadcast, numbers NotFirst, common LerpWeight, gives Common;
-    "matmul": 2..2 Other, numbers Nowhere, common SameDimensioned, gives Common;
-    "mm": 2..2 Other, numbers Nowhere, common Same, gives Common;
-    "cat": 1..MANY Other, numbers Nowhere, common Dimensioned, gives Common;
-    "stack": 1..MANY Other, numbers Nowhere, common OneRank, gives Common;
-    "add_" "mul_" "pow_" "floor_divide_" "remainder_" "fmod_" "bitwise_and_" "bitwise_or_" "bitwise_xor_": 2..2 InPlace, numbers NotFirst, common Promoted, gives First;
-    "sub_": 2..2 InPlace, numbers NotFirst, common NotBoolean, gives First;
-    "div_" "true_divide_" "copysign_": 2..2 InPlace, numbers NotFirst, common Float, gives First;
-    "atan2_": 2..2 InPlace, numbers Nowhere, common Float, gives First;
-    "eq_" "ne_" "lt_" "le_" "gt_" "ge_": 2..2 InPlace, numbers NotFirst, common Promoted, gives FirstBoolean;
-    "logical_and_" "logical_or_" "logical_xor_": 2..2 InPlace, numbers Nowhere, common Promoted, gives FirstBoolean;
+    const ROWS: Rule;
+    "result_type": 1..MANY Other -> Type, Rule(Numbers::Anywhere, Common::Promoted, Output::Common);
+    "add" "add_alpha2" "mul" "floor_divide" "div_floor" "div_trunc" "where": 2..2 Broadcast -> Type, Rule(Numbers::Anywhere, Common::Promoted, Output::Common);
+    "sub": 2..2 Broadcast -> Type, Rule(Numbers::Anywhere, Common::NotBoolean, Output::Common);
+    "rsub": 2..2 Broadcast -> Type, Rule(Numbers::NotFirst, Common::NotBoolean, Output::Common);
+    "div" "true_divide": 2..2 Broadcast -> Type, Rule(Numbers::Anywhere, Common::Float, Output::Common);
+    "add_alpha_float": 2..2 Broadcast -> Type, Rule(Numbers::Anywhere, Common::Alpha, Output::Common);
+    "remainder" "pow" "bitwise_and" "bitwise_or" "bitwise_xor" "bitwise_left_shift" "bitwise_right_shift": 2..2 Broadcast -> Type, Rule(Numbers::NotAll, Common::Promoted, Output::Common);
+    "fmod": 2..2 Broadcast -> Type, Rule(Numbers::NotFirst, Common::Promoted, Output::Common);
+    "float_power": 2..2 Broadcast -> Type, Rule(Numbers::NotAll, Common::Double, Output::Common);
+    "xlogy": 2..2 Broadcast -> Type, Rule(Numbers::NotAll, Common::Float, Output::Common);
+    "copysign": 2..2 Broadcast -> Type, Rule(Numbers::NotFirst, Common::Float, Output::Common);
+    "atan2": 2..2 Broadcast -> Type, Rule(Numbers::Nowhere, Common::Float, Output::Common);
+    "logaddexp" "logaddexp2" "hypot" "nextafter" "gcd" "lcm": 2..2 Broadcast -> Type, Rule(Numbers::Nowhere, Common::Promoted, Output::Common);
+    "ldexp": 2..2 Broadcast -> Type, Rule(Numbers::Nowhere, Common::Ldexp, Output::Common);
+    "maximum" "minimum" "fmax" "fmin": 2..2 Broadcast -> Type, Rule(Numbers::Nowhere, Common::NotComplex, Output::Common);
+    "heaviside": 2..2 Broadcast -> Type, Rule(Numbers::Nowhere, Common::SameNotComplex, Output::Common);
+    "eq" "ne" "lt" "le" "gt" "ge": 2..2 Broadcast -> Boolean, Rule(Numbers::NotFirst, Common::Promoted, Output::Common);
+    "isclose": 2..2 Broadcast -> Boolean, Rule(Numbers::Nowhere, Common::Same, Output::Common);
+    "logical_and" "logical_or" "logical_xor": 2..2 Broadcast -> Boolean, Rule(Numbers::Nowhere, Common::Promoted, Output::Common);
+    "addcmul": 2..3 Broadcast -> Type, Rule(Numbers::Nowhere, Common::Promoted, Output::Common);
+    "clamp_min" "clamp_max": 2..2 Broadcast -> Type, Rule(Numbers::NotFirst, Common::Clamp, Output::Common);
+    "clamp": 2..3 Broadcast -> Type, Rule(Numbers::NotFirst, Common::Clamp, Output::Common);
+    "lerp": 2..2 Broadcast -> Type, Rule(Numbers::Nowhere, Common::Same, Output::Common);
+    "lerp_tensor_weight": 2..2 Broadcast -> Type, Rule(Numbers::NotFirst, Common::LerpWeight, Output::Common);
+    "matmul": 2..2 Other -> Type, Rule(Numbers::Nowhere, Common::SameDimensioned, Output::Common);
+    "mm": 2..2 Other -> Type, Rule(Numbers::Nowhere, Common::Same, Output::Common);
+    "cat": 1..MANY Other -> Type, Rule(Numbers::Nowhere, Common::Dimensioned, Output::Common);
+    "stack": 1..MANY Other -> Type, Rule(Numbers::Nowhere, Common::OneRank, Output::Common);
+    "add_" "mul_" "pow_" "floor_divide_" "remainder_" "fmod_" "bitwise_and_" "bitwise_or_" "bitwise_xor_": 2..2 InPlace -> Type, Rule(Numbers::NotFirst, Common::Promoted, Output::First);
+    "sub_": 2..2 InPlace -> Type, Rule(Numbers::NotFirst, Common::NotBoolean, Output::First);
+    "div_" "true_divide_" "copysign_": 2..2 InPlace -> Type, Rule(Numbers::NotFirst, Common::Float, Output::First);
+    "atan2_": 2..2 InPlace -> Type, Rule(Numbers::Nowhere, Common::Float, Output::First);
+    "eq_" "ne_" "lt_" "le_" "gt_" "ge_": 2..2 InPlace -> Type, Rule(Numbers::NotFirst, Common::Promoted, Output::FirstBoolean);
+    "logical_and_" "logical_or_" "logical_xor_": 2..2 InPlace -> Type, Rule(Numbers::Nowhere, Common::Promoted, Output::FirstBoolean);
     "operator +" "operator *" "operator //" "operator %" "operator **" "operator &" "operator |" "operator ^"
-        "operator <<" "operator >>": 2..2 Broadcast, numbers NotAll, common Promoted, gives Common;
-    "operator -": 2..2 Broadcast, numbers NotAll, common NotBoolean, gives Common;
-    "operator /": 2..2 Broadcast, numbers NotAll, common Float, gives Common;
-    "operator ==" "operator !=" "operator <" "operator <=" "operator >" "operator >=": 2..2 Broadcast, numbers NotAll, common Promoted, gives Boolean;
+        "operator <<" "operator >>": 2..2 Broadcast -> Type, Rule(Numbers::NotAll, Common::Promoted, Output::Common);
+    "operator -": 2..2 Broadcast -> Type, Rule(Numbers::NotAll, Common::NotBoolean, Output::Common);
+    "operator /": 2..2 Broadcast -> Type, Rule(Numbers::NotAll, Common::Float, Output::Common);
+    "operator ==" "operator !=" "operator <" "operator <=" "operator >" "operator >=": 2..2 Broadcast -> Boolean, Rule(Numbers::NotAll, Common::Promoted, Output::Common);
     "acos" "acosh" "asin" "asinh" "atan" "atanh" "cos" "cosh" "erf" "erfc" "exp" "exp2" "expm1" "log" "log10" "log1p"
-        "log2" "reciprocal" "rsqrt" "sigmoid" "sin" "sinh" "sqrt" "tan" "tanh": 1..1 Broadcast, numbers Nowhere, common Float, gives Common;
+        "log2" "reciprocal" "rsqrt" "sigmoid" "sin" "sinh" "sqrt" "tan" "tanh": 1..1 Broadcast -> Type, Rule(Numbers::Nowhere, Common::Float, Output::Common);
     "acos_" "acosh_" "asin_" "asinh_" "atan_" "atanh_" "cos_" "cosh_" "erf_" "erfc_" "exp_" "exp2_" "expm1_" "log_" "log10_" "log1p_"
-        "log2_" "reciprocal_" "rsqrt_" "sigmoid_" "sin_" "sinh_" "sqrt_" "tan_" "tanh_": 1..1 InPlace, numbers Nowhere, common Float, gives First;
-    "neg_": 1..1 InPlace, numbers Nowhere, common NotBoolean, gives First;
-    "ceil_" "floor_" "trunc_": 1..1 InPlace, numbers Nowhere, common NotComplex, gives First;
-    "round_": 1..1 InPlace, numbers Nowhere, common Promoted, gives First;
-    "angle": 1..1 Broadcast, numbers Nowhere, common Float, gives Real;
-    "abs": 1..1 Broadcast, numbers Nowhere, common Promoted, gives Real;
-    "neg": 1..1 Broadcast, numbers Nowhere, common NotBoolean, gives Common;
-    "ceil" "floor" "trunc": 1..1 Broadcast, numbers Nowhere, common NotComplex, gives Common;
-    "round": 1..1 Broadcast, numbers Nowhere, common Promoted, gives Common;
-    "cumprod" "cumsum" "prod" "sum": 1..1 Other, numbers Nowhere, common Sum, gives Common;
-    "mean": 1..1 Other, numbers Nowhere, common OnlyFloat, gives Common;
+        "log2_" "reciprocal_" "rsqrt_" "sigmoid_" "sin_" "sinh_" "sqrt_" "tan_" "tanh_": 1..1 InPlace -> Type, Rule(Numbers::Nowhere, Common::Float, Output::First);
+    "neg_": 1..1 InPlace -> Type, Rule(Numbers::Nowhere, Common::NotBoolean, Output::First);
+    "ceil_" "floor_" "trunc_": 1..1 InPlace -> Type, Rule(Numbers::Nowhere, Common::NotComplex, Output::First);
+    "round_": 1..1 InPlace -> Type, Rule(Numbers::Nowhere, Common::Promoted, Output::First);
+    "angle": 1..1 Broadcast -> Type, Rule(Numbers::Nowhere, Common::Float, Output::Real);
+    "abs": 1..1 Broadcast -> Type, Rule(Numbers::Nowhere, Common::Promoted, Output::Real);
+    "neg": 1..1 Broadcast -> Type, Rule(Numbers::Nowhere, Common::NotBoolean, Output::Common);
+    "ceil" "floor" "trunc": 1..1 Broadcast -> Type, Rule(Numbers::Nowhere, Common::NotComplex, Output::Common);
+    "round": 1..1 Broadcast -> Type, Rule(Numbers::Nowhere, Common::Promoted, Output::Common);
+    "cumprod" "cumsum" "prod" "sum": 1..1 Other -> Type, Rule(Numbers::Nowhere, Common::Sum, Output::Common);
+    "mean": 1..1 Other -> Type, Rule(Numbers::Nowhere, Common::OnlyFloat, Output::Common);
 }
 
 // Several names are constructed. `div_floor` and `div_trunc` are `div` with a rounding mode. `add_alpha2` and
@@ -450,10 +429,15 @@ impl Rules for Options {
 
     fn decide(&self, at: usize, operands: Operands<'_>, trace: Trace<'_>) -> Result<Promotion> {
         let Some(row) = ROWS.get(at) else { return refuse_one(Reason::UNKNOWN_OPERATION, Dynamic) };
-        row.numbers.check(operands)?;
-        row.check_ranks(operands)?;
-        let common = row.common.of(operands, *self, trace)?;
-        row.output.of(common, operands, trace).map(|result| Promotion::new(common, result))
+        let Rule(numbers, rule, output) = row.rule;
+        numbers.check(operands)?;
+        row.rule.check_ranks(operands)?;
+        let common = rule.of(operands, *self, trace)?;
+        let result = match row.operation.is_test {
+            true => change(common, Boolean, "the operation gives booleans", trace),
+            false => output.of(common, operands, trace)?,
+        };
+        Ok(Promotion::new(common, result))
     }
 
     fn operation_for(&self, promoted_as: PromotedAs) -> &'static str {
@@ -518,11 +502,11 @@ impl Numbers {
     }
 }
 
-impl Row {
+impl Rule {
     fn check_ranks(&self, operands: Operands) -> Result<()> {
         let first = operands.first();
         let has = |category| operands.any(|operand| operand.category == category);
-        let fits = match (self.common, self.output) {
+        let fits = match (self.1, self.2) {
             // Booleans are refused before ranks are checked.
             (Common::NotBoolean, _) if operands.any(|operand| operand.element_type == Boolean) => true,
             (_, Output::First | Output::FirstBoolean) => {
@@ -626,7 +610,6 @@ impl Output {
         let first = operands.first().element_type;
         Ok(match self {
             Self::Common => common,
-            Self::Boolean => change(common, Boolean, "the operation gives booleans", trace),
             Self::FirstBoolean => change(common, first, "the first operand stores whether it is true", trace),
             Self::Real if operands.any(is_complex) => {
                 change(common, common.real(), "the operation gives a real number", trace)
