@@ -12,7 +12,7 @@ use typelift_run::verify::{
     Difference, First, Growth, NotTested, Report, Run, RunError, RunOptions, Setting, Verification, VerifyError,
 };
 
-use crate::columns::count;
+use crate::columns::{FAINT, count};
 use crate::diff::load_both;
 use crate::failure::Failure;
 use crate::files;
@@ -77,7 +77,7 @@ pub(crate) struct Args {
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct RunArgs {
     #[command(flatten)]
-    sides: SideArgs,
+    sides: RunOptions,
     /// Shape of an input, such as NAME=[1,16]; repeatable. NAME takes * and ?
     #[arg(long, value_name = "NAME=SHAPE", value_parser = input::parse_shape)]
     shape: Vec<(String, Shape)>,
@@ -99,88 +99,6 @@ pub(crate) struct RunArgs {
     atol: Option<f64>,
 }
 
-/// Options that say how models run. Without a suffix an option is for both.
-#[derive(clap::Args, Clone, Debug)]
-struct SideArgs {
-    /// Device on which models run; CPU unless given
-    #[arg(long, value_name = "DEVICE")]
-    device: Option<String>,
-    /// Device on which A runs
-    #[arg(long, value_name = "DEVICE")]
-    device_a: Option<String>,
-    /// Device on which B runs
-    #[arg(long, value_name = "DEVICE")]
-    device_b: Option<String>,
-    /// The Python that has openvino installed. Without it TYPELIFT_PYTHON, else python3
-    #[arg(long, value_name = "PYTHON")]
-    python: Option<PathBuf>,
-    /// The Python on whose openvino A runs, which may be another release
-    #[arg(long, value_name = "PYTHON")]
-    python_a: Option<PathBuf>,
-    /// The Python on whose openvino B runs
-    #[arg(long, value_name = "PYTHON")]
-    python_b: Option<PathBuf>,
-    /// Property of the device, such as KV_CACHE_PRECISION=u8; repeatable
-    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_property)]
-    config: Vec<(String, String)>,
-    /// Property of the device for A
-    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_property)]
-    config_a: Vec<(String, String)>,
-    /// Property of the device for B
-    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_property)]
-    config_b: Vec<(String, String)>,
-    /// Precision in which the device computes: f32, bf16, f16, or default for what the device does by itself
-    #[arg(long, value_name = "TYPE")]
-    hint: Option<String>,
-    /// Precision in which the device computes A
-    #[arg(long, value_name = "TYPE")]
-    hint_a: Option<String>,
-    /// Precision in which the device computes B
-    #[arg(long, value_name = "TYPE")]
-    hint_b: Option<String>,
-    /// Round every value to this type, whatever the device computes in
-    #[arg(long, value_name = "TYPE", value_parser = ["f16"])]
-    simulate: Option<String>,
-    /// Round every value of A to this type
-    #[arg(long, value_name = "TYPE", value_parser = ["f16"])]
-    simulate_a: Option<String>,
-    /// Round every value of B to this type
-    #[arg(long, value_name = "TYPE", value_parser = ["f16"])]
-    simulate_b: Option<String>,
-}
-
-fn parse_property(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or("expected KEY=VALUE")?;
-    Ok((name.trim().to_owned(), value.trim().to_owned()))
-}
-
-impl SideArgs {
-    fn options(&self) -> RunOptions {
-        let Self { device, device_a, device_b, python, python_a, python_b, .. } = self.clone();
-        let Self { hint, hint_a, hint_b, .. } = self.clone();
-        let [config, config_a, config_b] =
-            [&self.config, &self.config_a, &self.config_b].map(|config| config.iter().cloned().collect());
-        let Self { simulate, simulate_a, simulate_b, .. } = self.clone();
-        RunOptions {
-            device,
-            device_a,
-            device_b,
-            python,
-            python_a,
-            python_b,
-            config,
-            config_a,
-            config_b,
-            hint,
-            hint_a,
-            hint_b,
-            simulate,
-            simulate_a,
-            simulate_b,
-        }
-    }
-}
-
 impl RunArgs {
     pub(crate) fn verification(&self) -> Verification {
         let mut verification = Verification::default();
@@ -195,7 +113,7 @@ impl RunArgs {
     }
 
     pub(crate) fn settings(&self) -> [Setting; 2] {
-        self.sides.options().settings()
+        self.sides.clone().settings()
     }
 }
 
@@ -269,17 +187,16 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     if paths.iter().all(|path| input::is_dash(path)) && paths.len() == 2 {
         return Err(Failure::new("only one of the two models can come from standard input"));
     }
-    let input = |path: &PathBuf| Input { file: path.clone(), bin: None, member: None, on_one_thread: false };
     if let Some(saved) = &args.save_inputs {
         check_ending(saved, "npz", "arrays as .npz")?;
         args.inputs.iter().chain(&args.expect).for_each(|path| noted::note_read(path));
-        let models: Vec<_> = paths.into_iter().map(input).collect();
+        let models: Vec<_> = paths.into_iter().map(Input::new).collect();
         files::Run { models: &models, documents: &[(saved, "the inputs")], ..files::Run::default() }.check()?;
     }
     terminal.answers_in_json = args.format == Format::Json;
     let loaded = match &args.b {
         Some(b) => <[Loaded; 2]>::from(load_both(&args.a, b)?).into(),
-        None => vec![input(&args.a).load()?],
+        None => vec![Input::new(&args.a).load()?],
     };
     for loaded in &loaded {
         terminal.say(&render::text(&loaded.diagnostics, Voice::Shell(None), Show::Briefly));
@@ -343,7 +260,6 @@ pub(crate) fn failure(error: VerifyError) -> Failure {
 
 const GOOD: Style = AnsiColor::Green.on_default();
 const BAD: Style = AnsiColor::Red.on_default();
-const FAINT: Style = Style::new().dimmed();
 
 /// Writes a report for reading.
 pub(crate) fn text(report: &Report) -> String {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::Deserialize;
+use typelift::host::options;
 
 use super::runner::Setting;
 
@@ -19,24 +20,63 @@ const OWN: &str = "default";
 
 /// Options that say how both models run, and with a suffix how one of them does.
 #[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
-#[allow(missing_docs, reason = "the names are those of the options")]
 pub struct RunOptions {
+    /// Device on which models run; CPU unless given
+    #[cfg_attr(feature = "clap", arg(long, value_name = "DEVICE"))]
     pub device: Option<String>,
+    /// Device on which A runs
+    #[cfg_attr(feature = "clap", arg(long, value_name = "DEVICE"))]
     pub device_a: Option<String>,
+    /// Device on which B runs
+    #[cfg_attr(feature = "clap", arg(long, value_name = "DEVICE"))]
     pub device_b: Option<String>,
+    /// The Python that has openvino installed. Without it TYPELIFT_PYTHON, else python3
+    #[cfg_attr(feature = "clap", arg(long, value_name = "PYTHON"))]
     pub python: Option<PathBuf>,
+    /// The Python on whose openvino A runs, which may be another release
+    #[cfg_attr(feature = "clap", arg(long, value_name = "PYTHON"))]
     pub python_a: Option<PathBuf>,
+    /// The Python on whose openvino B runs
+    #[cfg_attr(feature = "clap", arg(long, value_name = "PYTHON"))]
     pub python_b: Option<PathBuf>,
-    pub config: BTreeMap<String, String>,
-    pub config_a: BTreeMap<String, String>,
-    pub config_b: BTreeMap<String, String>,
+    /// Property of the device, such as KV_CACHE_PRECISION=u8; repeatable
+    #[cfg_attr(feature = "clap", arg(long, value_name = "KEY=VALUE", value_parser = parse_property))]
+    #[serde(deserialize_with = "options::pairs")]
+    pub config: Vec<(String, String)>,
+    /// Property of the device for A
+    #[cfg_attr(feature = "clap", arg(long, value_name = "KEY=VALUE", value_parser = parse_property))]
+    #[serde(deserialize_with = "options::pairs")]
+    pub config_a: Vec<(String, String)>,
+    /// Property of the device for B
+    #[cfg_attr(feature = "clap", arg(long, value_name = "KEY=VALUE", value_parser = parse_property))]
+    #[serde(deserialize_with = "options::pairs")]
+    pub config_b: Vec<(String, String)>,
+    /// Precision in which the device computes: f32, bf16, f16, or default for what the device does by itself
+    #[cfg_attr(feature = "clap", arg(long, value_name = "TYPE"))]
     pub hint: Option<String>,
+    /// Precision in which the device computes A
+    #[cfg_attr(feature = "clap", arg(long, value_name = "TYPE"))]
     pub hint_a: Option<String>,
+    /// Precision in which the device computes B
+    #[cfg_attr(feature = "clap", arg(long, value_name = "TYPE"))]
     pub hint_b: Option<String>,
+    /// Round every value to this type, whatever the device computes in
+    #[cfg_attr(feature = "clap", arg(long, value_name = "TYPE", value_parser = ["f16"]))]
     pub simulate: Option<String>,
+    /// Round every value of A to this type
+    #[cfg_attr(feature = "clap", arg(long, value_name = "TYPE", value_parser = ["f16"]))]
     pub simulate_a: Option<String>,
+    /// Round every value of B to this type
+    #[cfg_attr(feature = "clap", arg(long, value_name = "TYPE", value_parser = ["f16"]))]
     pub simulate_b: Option<String>,
+}
+
+#[cfg(feature = "clap")]
+fn parse_property(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("expected KEY=VALUE")?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
 impl RunOptions {
@@ -44,21 +84,22 @@ impl RunOptions {
     #[must_use]
     pub fn settings(self) -> [Setting; 2] {
         let Self { device, python, config, hint, simulate, .. } = self;
-        let setting = |own: (Option<String>, Option<PathBuf>, BTreeMap<_, _>, Option<String>, Option<String>)| {
-            let (own_device, own_python, own_config, own_hint, own_simulate) = own;
-            let hint = own_hint.or_else(|| hint.clone());
-            let is_own = hint.as_deref() == Some(OWN);
-            let hint = hint.filter(|_| !is_own).map(|hint| (PRECISION.to_owned(), hint));
-            let config: BTreeMap<_, _> = config.clone().into_iter().chain(own_config).chain(hint).collect();
-            let exact = EXACT.iter().filter(|_| !is_own).map(|&(name, value)| (name.to_owned(), value.to_owned()));
-            Setting {
-                python: own_python.or_else(|| python.clone()),
-                device: own_device.or_else(|| device.clone()).unwrap_or_else(|| "CPU".to_owned()),
-                defaults: exact.filter(|(name, _)| !config.contains_key(name)).collect(),
-                config,
-                simulates_f16: own_simulate.or_else(|| simulate.clone()).is_some(),
-            }
-        };
+        let setting =
+            |own: (Option<String>, Option<PathBuf>, Vec<(String, String)>, Option<String>, Option<String>)| {
+                let (own_device, own_python, own_config, own_hint, own_simulate) = own;
+                let hint = own_hint.or_else(|| hint.clone());
+                let is_own = hint.as_deref() == Some(OWN);
+                let hint = hint.filter(|_| !is_own).map(|hint| (PRECISION.to_owned(), hint));
+                let config: BTreeMap<_, _> = config.clone().into_iter().chain(own_config).chain(hint).collect();
+                let exact = EXACT.iter().filter(|_| !is_own).map(|&(name, value)| (name.to_owned(), value.to_owned()));
+                Setting {
+                    python: own_python.or_else(|| python.clone()),
+                    device: own_device.or_else(|| device.clone()).unwrap_or_else(|| "CPU".to_owned()),
+                    defaults: exact.filter(|(name, _)| !config.contains_key(name)).collect(),
+                    config,
+                    simulates_f16: own_simulate.or_else(|| simulate.clone()).is_some(),
+                }
+            };
         [
             setting((self.device_a, self.python_a, self.config_a, self.hint_a, self.simulate_a)),
             setting((self.device_b, self.python_b, self.config_b, self.hint_b, self.simulate_b)),

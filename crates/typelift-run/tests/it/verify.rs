@@ -312,7 +312,7 @@ fn a_property_that_the_device_does_not_take_is_an_error() {
 fn a_difference_that_goes_away_when_it_is_looked_at_is_said() {
     let model = model(CHAIN);
     let mut verification = Verification::default();
-    let config_b = BTreeMap::from([("FUSES".to_owned(), "1".to_owned())]);
+    let config_b = vec![("FUSES".to_owned(), "1".to_owned())];
     verification.settings = RunOptions { config_b, ..RunOptions::default() }.settings();
     let mut runtime = Interpreter { fuses: true, ..Interpreter::default() };
     let report = verification.run(&model, None, &mut runtime).unwrap();

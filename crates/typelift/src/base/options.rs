@@ -144,7 +144,10 @@ pub(crate) fn list<'de, D: Deserializer<'de>, T: DeserializeOwned>(from: D) -> R
 }
 
 /// Reads values by name: an object, or a list of pairs, which keeps their order.
-pub(crate) fn pairs<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Vec<(String, T)>, D::Error> {
+///
+/// # Errors
+/// A value that is neither.
+pub fn pairs<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Vec<(String, T)>, D::Error> {
     from.deserialize_any(Pairs(PhantomData))
 }
 
