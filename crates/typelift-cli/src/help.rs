@@ -2,167 +2,38 @@
 
 use clap::{Arg, Command};
 
-/// Options by heading, the most used first. An option that is not listed fails a test.
-const HEADINGS: &[(&str, &[&str])] = &[
+/// Options by heading, the most used first. In commands with many options, `-h` leaves those in parentheses to `--help`.
+/// An option that is not listed fails a test.
+const HEADINGS: &[(&str, &str)] = &[
     (
         "Files",
-        &[
-            "output",
-            "in-place",
-            "bin",
-            "changed",
-            "weights",
-            "strip-weights",
-            "save-weights",
-            "canonical",
-            "max-growth",
-            "jobs",
-            "ran",
-            "no-open",
-            "inputs",
-            "write-plan",
-            "npy",
-        ],
+        "output in-place (bin) (changed) (weights) (strip-weights) (save-weights) (canonical) (max-growth) (jobs) \
+         (ran) no-open inputs (write-plan) npy",
     ),
-    ("Statements", &["statement", "rules", "use", "op", "list-rules", "source", "explain", "table", "compare"]),
+    ("Statements", "statement rules use op list-rules source explain table compare"),
     (
         "Types",
-        &[
-            "align",
-            "input-type",
-            "output-type",
-            "input-layout",
-            "output-layout",
-            "set-type",
-            "set-shape",
-            "set-length",
-            "keep-noop-converts",
-            "eliminate-converts",
-            "promote-unsafe",
-            "pytorch-scalar-promotion",
-            "u64-integer-promotion-target",
-            "default-dtype",
-            "no-x64",
-        ],
+        "(align) input-type (output-type) (input-layout) (output-layout) (set-type) set-shape (set-length) \
+         (keep-noop-converts) (eliminate-converts) (promote-unsafe) (pytorch-scalar-promotion) \
+         (u64-integer-promotion-target) default-dtype no-x64",
     ),
     (
         "Precision",
-        &[
-            "compress",
-            "quantize",
-            "types",
-            "keep-io",
-            "mark-keeps",
-            "decompress",
-            "audit",
-            "max-error",
-            "like",
-            "group-size",
-            "ratio",
-            "all-layers",
-            "backup",
-            "group-fallback",
-            "dequantize",
-        ],
+        "compress quantize types (keep-io) (mark-keeps) (decompress) (audit) (max-error) (like) (group-size) \
+         (ratio) (all-layers) (backup) (group-fallback) (dequantize)",
     ),
-    ("Release", &["target", "for"]),
-    ("Fixes", &["fix", "diff"]),
-    ("Failure", &["finding", "refused", "differs", "match", "max-runs", "timeout", "anonymize"]),
-    (
-        "Selection",
-        &["around", "depth", "keep", "only", "fold-constants", "losses", "path", "shapes", "axis", "info", "at", "all"],
-    ),
+    ("Release", "target for"),
+    ("Fixes", "fix diff"),
+    ("Failure", "finding refused differs match max-runs (timeout) anonymize"),
+    ("Selection", "around depth keep only fold-constants losses path shapes axis info at all"),
     (
         "Runs",
-        &[
-            "device",
-            "device-a",
-            "device-b",
-            "python",
-            "python-a",
-            "python-b",
-            "config",
-            "config-a",
-            "config-b",
-            "hint",
-            "hint-a",
-            "hint-b",
-            "simulate",
-            "simulate-a",
-            "simulate-b",
-            "expect",
-            "save-inputs",
-            "shape",
-            "samples",
-            "seed",
-            "steps",
-            "rtol",
-            "atol",
-            "layers",
-        ],
+        "device device-a (device-b) (python) python-a (python-b) (config) (config-a) (config-b) hint (hint-a) \
+         (hint-b) (simulate) (simulate-a) (simulate-b) expect (save-inputs) shape (samples) (seed) (steps) (rtol) \
+         (atol) layers",
     ),
-    ("Report", &["verify", "dry-run", "report", "format", "deny", "allow", "ignore"]),
-    ("General", &["quiet", "verbose", "color", "full-names", "max-memory", "help", "version"]),
-];
-
-/// Options that `-h` leaves to `--help` in commands with many options.
-const RARE: &[&str] = &[
-    "align",
-    "all-layers",
-    "atol",
-    "audit",
-    "backup",
-    "bin",
-    "canonical",
-    "changed",
-    "color",
-    "config",
-    "config-a",
-    "config-b",
-    "decompress",
-    "dequantize",
-    "device-b",
-    "eliminate-converts",
-    "full-names",
-    "group-fallback",
-    "group-size",
-    "hint-a",
-    "hint-b",
-    "input-layout",
-    "jobs",
-    "keep-io",
-    "keep-noop-converts",
-    "like",
-    "mark-keeps",
-    "max-error",
-    "max-growth",
-    "max-memory",
-    "output-layout",
-    "output-type",
-    "promote-unsafe",
-    "python",
-    "python-b",
-    "pytorch-scalar-promotion",
-    "ran",
-    "ratio",
-    "report",
-    "rtol",
-    "samples",
-    "save-inputs",
-    "save-weights",
-    "seed",
-    "set-length",
-    "set-type",
-    "simulate",
-    "simulate-a",
-    "simulate-b",
-    "steps",
-    "strip-weights",
-    "timeout",
-    "u64-integer-promotion-target",
-    "verbose",
-    "weights",
-    "write-plan",
+    ("Report", "verify dry-run (report) format deny allow ignore"),
+    ("General", "quiet (verbose) (color) (full-names) (max-memory) help version"),
 ];
 
 /// The number of examples that `-h` shows.
@@ -196,11 +67,13 @@ fn arrange(command: Command) -> Command {
     let command = with_few_examples(command);
     command.mut_args(|arg| {
         let Some(long) = arg.get_long().map(str::to_owned) else { return shortened(arg) };
-        let is_rare = has_many && RARE.contains(&long.as_str()) || arg.is_hide_short_help_set();
         let hidden = arg.is_hide_set() || unused.contains(&long.as_str());
-        let arg = shortened(arg).hide(hidden).hide_short_help(is_rare);
+        let is_rare = arg.is_hide_short_help_set();
+        let arg = shortened(arg).hide(hidden);
         match place(&long) {
-            Some((heading, order)) => arg.help_heading(heading).display_order(order),
+            Some((heading, order, rare)) => {
+                arg.help_heading(heading).display_order(order).hide_short_help(is_rare || rare && has_many)
+            }
             None => arg,
         }
     })
@@ -217,10 +90,12 @@ fn with_few_examples(command: Command) -> Command {
     command.after_help(few).after_long_help(all)
 }
 
-fn place(long: &str) -> Option<(&'static str, usize)> {
+/// The heading of an option, its place below it, and whether `-h` leaves it out.
+fn place(long: &str) -> Option<(&'static str, usize, bool)> {
     HEADINGS.iter().find_map(|(heading, options)| {
-        let order = options.iter().position(|option| *option == long)?;
-        Some((*heading, order))
+        let is_option = |(_, option): &(usize, &str)| option.trim_matches(['(', ')']) == long;
+        let (order, option) = options.split(' ').enumerate().find(is_option)?;
+        Some((*heading, order, option != long))
     })
 }
 
