@@ -90,7 +90,7 @@ impl Inputs {
             && !file.is_dir()
         {
             let on_one_thread = self.jobs.is_some_and(|jobs| jobs.get() == 1);
-            let models = vec![Input { file: file.clone(), bin: self.bin.clone(), member: None, on_one_thread }];
+            let models = vec![Input { bin: self.bin.clone(), on_one_thread, ..Input::new(file) }];
             check(&models)?;
             return Ok(Batch { models, jobs: 1 });
         }
@@ -234,8 +234,8 @@ impl Batch {
     /// total time comes first, because the others would wait for it at the end.
     fn order(&self) -> Vec<usize> {
         const PARTS: u64 = 16;
-        let length = |model: &Input| fs::metadata(&model.file).map_or(0, |found| found.len());
-        let lengths: Vec<_> = self.models.iter().map(length).collect();
+        let lengths: Vec<_> =
+            self.models.iter().map(|model: &Input| fs::metadata(&model.file).map_or(0, |found| found.len())).collect();
         let short = lengths.iter().sum::<u64>() / (self.jobs as u64 * PARTS);
         let mut order: Vec<_> = (0..lengths.len()).collect();
         order.sort_by_key(|&at| Reverse(lengths[at].max(short)));

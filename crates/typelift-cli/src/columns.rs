@@ -6,6 +6,11 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::fit;
 
+/// The styles of a head, of other rows, and of what matters less.
+pub(crate) const HEAD: Style = Style::new().bold();
+pub(crate) const PLAIN: Style = Style::new();
+pub(crate) const FAINT: Style = Style::new().dimmed();
+
 /// The space between two columns.
 pub(crate) const GAP: usize = 2;
 
@@ -20,18 +25,22 @@ pub(crate) enum Side {
 }
 
 /// Lines of text in columns, as wide as their widest text. A column without text takes no room.
-pub(crate) struct Columns<const N: usize> {
-    sides: [Side; N],
-    rows: Vec<(Style, [String; N])>,
+pub(crate) struct Columns {
+    sides: Vec<Side>,
+    rows: Vec<(Style, Vec<String>)>,
 }
 
-impl<const N: usize> Columns<N> {
-    pub(crate) fn new(sides: [Side; N]) -> Self {
-        Self { sides, rows: Vec::new() }
+impl Columns {
+    pub(crate) fn new(sides: impl Into<Vec<Side>>) -> Self {
+        Self { sides: sides.into(), rows: Vec::new() }
     }
 
-    pub(crate) fn push(&mut self, style: Style, row: [String; N]) {
-        self.rows.push((style, row));
+    pub(crate) fn headed<const N: usize>(sides: [Side; N], head: [&str; N]) -> Self {
+        Self { sides: sides.into(), rows: vec![(HEAD, head.map(str::to_owned).into())] }
+    }
+
+    pub(crate) fn push(&mut self, style: Style, row: impl Into<Vec<String>>) {
+        self.rows.push((style, row.into()));
     }
 
     pub(crate) fn print(&self) -> String {
@@ -43,12 +52,13 @@ impl<const N: usize> Columns<N> {
     pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
         let widths = self.widths();
         self.rows.iter().map(move |(style, row)| {
-            let cells: [String; N] = std::array::from_fn(|at| fit::broken(&row[at], widths[at], 0));
+            let cells: Vec<_> = row.iter().zip(&widths).map(|(cell, &width)| fit::broken(cell, width, 0)).collect();
             let height = cells.iter().map(|cell| cell.lines().count()).max().unwrap_or(0).max(1);
             let mut text = style.to_string();
             for number in 0..height {
                 let mut line = String::new();
-                for ((side, cell), width) in self.sides.iter().zip(&cells).zip(widths).filter(|(_, width)| *width > 0) {
+                for ((side, cell), width) in self.sides.iter().zip(&cells).zip(&widths).filter(|(_, width)| **width > 0)
+                {
                     let cell = cell.lines().nth(number).unwrap_or("");
                     let room = " ".repeat(width.saturating_sub(cell.width()));
                     line += &match side {
@@ -66,14 +76,15 @@ impl<const N: usize> Columns<N> {
 
     /// The width of each column. On a narrow terminal, the left-aligned columns after the first share the
     /// remaining width.
-    fn widths(&self) -> [usize; N] {
-        let width = |at: usize| self.rows.iter().map(|(_, row)| row[at].width()).max().unwrap_or(0);
-        let mut widths: [usize; N] = std::array::from_fn(width);
+    fn widths(&self) -> Vec<usize> {
+        let number = self.sides.len();
+        let mut widths: Vec<usize> =
+            (0..number).map(|at: usize| self.rows.iter().map(|(_, row)| row[at].width()).max().unwrap_or(0)).collect();
         let Some(columns) = fit::columns() else { return widths };
-        let room = columns.saturating_sub(GAP * N.saturating_sub(1));
-        let mut sharing: Vec<usize> = (1..N).filter(|&at| self.sides[at] == Side::Left).collect();
+        let room = columns.saturating_sub(GAP * number.saturating_sub(1));
+        let mut sharing: Vec<usize> = (1..number).filter(|&at| self.sides[at] == Side::Left).collect();
         while widths.iter().sum::<usize>() > room && !sharing.is_empty() {
-            let others: usize = (0..N).filter(|at| !sharing.contains(at)).map(|at| widths[at]).sum();
+            let others: usize = (0..number).filter(|at| !sharing.contains(at)).map(|at| widths[at]).sum();
             let share = (room.saturating_sub(others) / sharing.len()).max(LEAST);
             let before = sharing.len();
             sharing.retain(|&at| widths[at] > share);

@@ -12,7 +12,7 @@ use typelift::explain::{Alike, Change, ChangeKind, Consequence, Diff, InfoChange
 use typelift::findings::{FileName, grouped};
 
 use crate::batch::STACK;
-use crate::columns::count;
+use crate::columns::{FAINT, count};
 use crate::failure::Failure;
 use crate::findings;
 use crate::fit::{self, ShortNames};
@@ -118,10 +118,10 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
 /// Reads and infers two models side by side.
 pub(crate) fn load_both(before: &Path, after: &Path) -> Result<(Loaded, Loaded), Failure> {
     std::thread::scope(|scope| {
-        let load = |file: &Path| Input { file: file.to_owned(), bin: None, member: None, on_one_thread: false }.load();
-        let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, move || load(before));
+        let thread =
+            std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, move || Input::new(before).load());
         let thread = thread.map_err(|error| Failure::new(format!("cannot start a thread: {error}")))?;
-        let after = load(after);
+        let after = Input::new(after).load();
         let before = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         Ok((before?, after?))
     })
@@ -130,7 +130,6 @@ pub(crate) fn load_both(before: &Path, after: &Path) -> Result<(Loaded, Loaded),
 const ADDED: Style = AnsiColor::Green.on_default();
 const REMOVED: Style = AnsiColor::Red.on_default();
 const CHANGED: Style = AnsiColor::Yellow.on_default();
-const FAINT: Style = Style::new().dimmed();
 
 /// Formats the differences: each change with its consequences, equal ones on one line. If that exceeds a screen, it
 /// lists what was added, removed and changed in which blocks.

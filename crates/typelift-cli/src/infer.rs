@@ -54,15 +54,14 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
         _ => PARAGRAPHS,
     };
     let is_for_people = terminal.is_for_people();
-    let infer = |input: &Input, page: &mut Page| {
+    let ends = batch.each(&frame, terminal, |input: &Input, page: &mut Page| {
         let status = args.infer(input, page)?;
         if is_for_people && args.format != Some(Format::Json) {
             page.printed = paint::types(&page.printed);
             page.styled = true;
         }
         Ok(status)
-    };
-    let ends = batch.each(&frame, terminal, infer)?;
+    })?;
     let faulty = |status: &Status| *status != Status::Done;
     if batch.single().is_none() {
         let with_errors = ends.done.iter().filter(|status| faulty(status)).count();

@@ -236,6 +236,11 @@ pub(crate) fn is_stdout(path: &Path) -> bool {
 }
 
 impl Input {
+    /// A model named alone, with its weights next to it.
+    pub(crate) fn new(file: impl Into<PathBuf>) -> Self {
+        Self { file: file.into(), bin: None, member: None, on_one_thread: false }
+    }
+
     /// True for standard input.
     pub(crate) fn is_stdin(&self) -> bool {
         is_dash(&self.file)

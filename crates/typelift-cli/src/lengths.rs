@@ -137,11 +137,10 @@ pub(crate) fn limits(shapes: &Shapes, layer: typelift::LayerId, lines: &Lines) -
 
 /// Names shapes of the inputs that fit together, if lengths depend on each other: `a=[1,8] b=[1,8]`.
 pub(crate) fn fitting(model: &Model, shapes: &Shapes) -> Option<String> {
-    let is_joint = |it: &Constraint| shapes.symbols_of(it).len() > 1;
     shapes
         .constraints()
         .iter()
-        .any(is_joint)
+        .any(|it: &Constraint| shapes.symbols_of(it).len() > 1)
         .then(|| typelift::fitting_lengths(model, shapes, 8))?
         .map(|it| options(model, shapes, &it))
 }

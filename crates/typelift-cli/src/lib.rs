@@ -235,8 +235,8 @@ fn parse(arguments: &[OsString]) -> Result<Cli<false>, clap::Error> {
 /// Prints a usage error or the requested help, and returns the exit status.
 fn explain_usage(error: clap::Error, arguments: &[OsString]) -> u8 {
     let is_overview = usage::is_overview(arguments);
-    let again = || whole_command().try_get_matches_from(arguments).err();
-    let error = (!is_overview).then(again).flatten().unwrap_or(error);
+    let error =
+        (!is_overview).then(|| whole_command().try_get_matches_from(arguments).err()).flatten().unwrap_or(error);
     if error.exit_code() == 0 || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         // A failure to print help is ignored.
         let _ = error.print();

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use anstyle::Style;
 use typelift::explain::Stats;
 use typelift::explain::map::PrecisionMap;
 use typelift::findings::{
@@ -12,7 +11,7 @@ use typelift::promote::ElementType;
 use typelift::shape::TensorType;
 use typelift::{Checking, IrVersion, Layer, Model, NeedForWeights, Output, Shapes};
 
-use crate::columns::{Columns, Side, count};
+use crate::columns::{Columns, HEAD, PLAIN, Side, count};
 use crate::failure::Failure;
 use crate::fit;
 use crate::gate::Clean;
@@ -33,7 +32,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
-    let input = Input { file: args.file.clone(), bin: None, member: None, on_one_thread: false };
+    let input = Input::new(&args.file);
     let Loaded { model, diagnostics, .. } = &mut input.read()?;
     let checking = Checking { weights: NeedForWeights::of(&args.file), ..Checking::default() };
     let found = std::mem::take(&mut diagnostics.list);
@@ -52,9 +51,6 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     terminal.show(&Page { said: String::new(), printed, styled: true, ..Page::default() })?;
     Ok(Status::of(has_errors))
 }
-
-const HEAD: Style = Style::new().bold();
-const PLAIN: Style = Style::new();
 
 /// Tells what a model consists of, from its name to its size in f16.
 fn facts(model: &Model, found: &[Diagnostic], file: &Path) -> String {
@@ -224,14 +220,13 @@ fn next(file: &str, model: Option<&Model>, found: &[Diagnostic]) -> String {
     let is_safe = found.iter().any(|finding| finding.edits().is_some());
     let safe = is_safe.then(|| shell_command("check", " --fix", Path::new(file)));
     let fix = safe.or_else(|| found.iter().filter(|finding| finding.is_error()).find_map(fix));
-    let compress = || {
+    commands.extend(fix.or_else(|| {
         let gains = model.is_some_and(|model| {
             !has_errors && in_f16(&typelift::stats(model)).is_some() && model.version() == IrVersion::V11
         });
         let output = format!("{stem}.f16.xml");
         gains.then(|| format!("typelift convert --compress f16 {word} -o {}", shell_word(&output)))
-    };
-    commands.extend(fix.or_else(compress));
+    }));
     if model.is_some() {
         commands.push(format!("typelift view {word}"));
         commands.push(format!("typelift stats {word}"));

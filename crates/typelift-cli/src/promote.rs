@@ -1,16 +1,15 @@
 //! `typelift promote`: prints the common type and shape of operands, without a model.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches};
 use serde::Serialize;
 use typelift::promote::{
-    Category, Dim, ElementType, FlagSpelling, Operand, Operation, Promotion, Refusal, RuleSet, openvino,
+    Category, Clash, Dim, ElementType, FlagSpelling, Operand, Operation, Promotion, RuleSet, openvino,
 };
 use typelift::shape::Shape;
 
-use crate::columns::count;
+use crate::columns::{Columns, PLAIN, Side, count};
 use crate::document::Versioned;
 use crate::failure::Failure;
 use crate::input::element_type;
@@ -166,10 +165,26 @@ struct Question {
     shapes: Option<Vec<Shape>>,
 }
 
-/// Answer of a rule set to a question.
-struct Answer {
-    promotion: Promotion,
-    shape: Option<Shape>,
+impl Question {
+    fn read(rules: &RuleSet, texts: &[&str]) -> Result<Self, Failure> {
+        let operands = texts.iter().map(|text| operand(rules, text)).collect::<Result<_, _>>()?;
+        Ok(Self { operands, shapes: Self::shapes(texts) })
+    }
+
+    fn shapes(texts: &[&str]) -> Option<Vec<Shape>> {
+        let tensors = texts.iter().filter(|text| Operand::from_number(text).is_none());
+        tensors.map(|text| text.split_once('[')?.1.strip_suffix(']')?.parse().ok()).collect()
+    }
+
+    /// The shape of the result, if the operation is element-wise and every tensor has a shape.
+    fn shape(&self, rules: &RuleSet, operation: &str) -> Result<Option<Shape>, Clash> {
+        let Some(shapes) = self.shapes.as_ref().filter(|shapes| !shapes.is_empty()) else { return Ok(None) };
+        let dims: Option<Vec<&[Dim]>> = shapes.iter().map(Shape::dims).collect();
+        // An unknown rank leaves the rank of the result open.
+        let is_open = dims.is_none();
+        let shape = rules.broadcast::<Shape>(operation, &self.operands, dims.unwrap_or_default().into_iter());
+        shape.map(|shape| if is_open { Ok(Shape::dynamic()) } else { shape }).transpose()
+    }
 }
 
 /// Describes the number of operands of an operation.
@@ -182,83 +197,9 @@ fn arity(operation: &Operation) -> String {
     }
 }
 
-/// Reason why a question has no answer.
-enum NoAnswer {
-    Refused(Refusal),
-    /// Shapes that do not broadcast.
-    Shapes(String),
-}
-
-impl NoAnswer {
-    fn code(&self) -> &'static str {
-        match self {
-            Self::Refused(refusal) => refusal.code(),
-            Self::Shapes(_) => "shapes",
-        }
-    }
-
-    fn message(&self) -> String {
-        match self {
-            Self::Refused(refusal) => refusal.to_string(),
-            Self::Shapes(message) => message.clone(),
-        }
-    }
-
-    fn help(&self, rules: &RuleSet, args: &Args, question: &Question) -> Option<String> {
-        let (operation, flags) = (args.op.as_str(), args.flags);
-        match self {
-            Self::Shapes(_) => Some("give shapes whose dims are equal or 1, axis by axis from the last".to_owned()),
-            Self::Refused(refusal) if refusal.code() == "arity" => rules.operation(operation).map(arity),
-            Self::Refused(_) => {
-                let suggestion = rules.suggestion(operation, &question.operands)?;
-                Some(rules.describe_suggestion(suggestion, flags).to_string())
-            }
-        }
-    }
-}
-
-impl Question {
-    fn read(rules: &RuleSet, texts: &[&str]) -> Result<Self, Failure> {
-        let operands = texts.iter().map(|text| operand(rules, text)).collect::<Result<_, _>>()?;
-        Ok(Self { operands, shapes: Self::shapes(texts) })
-    }
-
-    fn shapes(texts: &[&str]) -> Option<Vec<Shape>> {
-        let tensors = texts.iter().filter(|text| Operand::from_number(text).is_none());
-        tensors.map(|text| text.split_once('[')?.1.strip_suffix(']')?.parse().ok()).collect()
-    }
-
-    fn ask(&self, rules: &RuleSet, operation: &str, steps: &mut Vec<String>) -> Result<Answer, NoAnswer> {
-        let promotion = rules
-            .trace(operation, &self.operands, &mut |step| steps.push(rules.describe(step).to_string()))
-            .map_err(NoAnswer::Refused)?;
-        let shapes = self.shapes.as_ref().filter(|shapes| !shapes.is_empty());
-        let dims: Option<Vec<&[Dim]>> = shapes.and_then(|shapes| shapes.iter().map(Shape::dims).collect());
-        let shape = match dims {
-            // An unknown rank leaves the rank of an element-wise result open.
-            None => shapes
-                .and_then(|_| rules.broadcast::<Shape>(operation, &self.operands, [].into_iter()))
-                .map(|_| Shape::dynamic()),
-            Some(dims) => match rules.broadcast::<Shape>(operation, &self.operands, dims.into_iter()) {
-                Some(shape) => Some(shape.map_err(|clash| NoAnswer::Shapes(clash.to_string()))?),
-                None => None,
-            },
-        };
-        Ok(Answer { promotion, shape })
-    }
-}
-
-impl Answer {
-    fn text(&self, rules: &RuleSet) -> String {
-        let star = if self.promotion.is_weak { "*" } else { "" };
-        let shape = self.shape.as_ref().map(Shape::to_string).unwrap_or_default();
-        format!("{}{star}{shape}", rules.type_name(self.promotion.result))
-    }
-}
-
-/// An answer as JSON.
+/// Answer of a rule set to a question, or the code of its refusal.
 #[derive(Serialize)]
-struct Record<'a> {
+struct Answer<'a> {
     rules: &'a str,
     op: &'a str,
     operands: Vec<&'a str>,
@@ -278,6 +219,15 @@ struct Record<'a> {
     help: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     steps: Vec<String>,
+}
+
+impl Answer<'_> {
+    /// Formats the type and the shape; `None` for a refusal.
+    fn text(&self) -> Option<String> {
+        let star = if self.weak { "*" } else { "" };
+        let shape = self.shape.as_ref().map(Shape::to_string).unwrap_or_default();
+        self.element_type.map(|ty| format!("{ty}{star}{shape}"))
+    }
 }
 
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
@@ -305,7 +255,7 @@ pub(crate) fn json(
     let args = Args::asked(rules, operation, settings)?;
     let rules = args.rule_set()?;
     let question = args.question(&rules, operands)?;
-    crate::terminal::json(&args.record(&rules, operands, &question))
+    crate::terminal::json(&args.answer(&rules, operands, &question, true))
 }
 
 /// A table of types: its title, and its rows.
@@ -371,22 +321,60 @@ impl Args {
             .collect()
     }
 
-    fn record<'a>(&'a self, rules: &'a RuleSet, texts: &[&'a str], question: &Question) -> Record<'a> {
-        let mut steps = Vec::new();
-        let answer = question.ask(rules, &self.op, &mut steps);
-        let no_answer = answer.as_ref().err();
-        Record {
+    /// Asks a rule set. The help for a refusal takes a search.
+    fn answer<'a>(&'a self, rules: &'a RuleSet, texts: &[&'a str], question: &Question, with_help: bool) -> Answer<'a> {
+        let (op, operands, mut steps) = (self.op.as_str(), texts.to_vec(), Vec::new());
+        let found = rules.trace(op, &question.operands, &mut |step| steps.push(rules.describe(step).to_string()));
+        if !self.explain {
+            steps.clear();
+        }
+        let name = |ty| Some(rules.type_name(ty));
+        let mut answer = Answer {
             rules: rules.name(),
-            op: &self.op,
-            operands: texts.to_vec(),
-            element_type: answer.as_ref().ok().map(|answer| rules.type_name(answer.promotion.result)),
-            common_type: answer.as_ref().ok().map(|answer| rules.type_name(answer.promotion.common)),
-            weak: answer.as_ref().is_ok_and(|answer| answer.promotion.is_weak),
-            code: no_answer.map(NoAnswer::code),
-            message: no_answer.map(NoAnswer::message),
-            help: no_answer.and_then(|no_answer| no_answer.help(rules, self, question)),
-            shape: answer.ok().and_then(|answer| answer.shape),
-            steps: if self.explain { steps } else { Vec::new() },
+            op,
+            operands,
+            element_type: None,
+            common_type: None,
+            weak: false,
+            shape: None,
+            code: None,
+            message: None,
+            help: None,
+            steps,
+        };
+        match (found, question.shape(rules, op)) {
+            (Err(refusal), _) => {
+                answer.code = Some(refusal.code());
+                answer.message = Some(refusal.to_string());
+                if refusal.code() == "arity" {
+                    answer.help = rules.operation(op).map(arity);
+                } else if with_help {
+                    let suggestion = rules.suggestion(op, &question.operands);
+                    answer.help = suggestion.map(|it| rules.describe_suggestion(it, self.flags).to_string());
+                }
+            }
+            (Ok(_), Err(clash)) => {
+                answer.code = Some("shapes");
+                answer.message = Some(clash.to_string());
+                answer.help = Some("give shapes whose dims are equal or 1, axis by axis from the last".to_owned());
+            }
+            (Ok(Promotion { result, common, is_weak, .. }), Ok(shape)) => {
+                (answer.element_type, answer.common_type) = (name(result), name(common));
+                (answer.weak, answer.shape) = (is_weak, shape);
+            }
+        }
+        answer
+    }
+
+    /// Asks a rule set for the operands of a line.
+    fn answer_to_line<'a>(&'a self, rules: &'a RuleSet, line: &'a str, with_help: bool) -> Answer<'a> {
+        let words: Vec<_> = line.split_whitespace().collect();
+        match Question::read(rules, &words) {
+            Ok(question) => self.answer(rules, &words, &question, with_help),
+            Err(_) => {
+                let nothing = Question { operands: Vec::new(), shapes: None };
+                Answer { code: Some("not-an-operand"), ..self.answer(rules, &words, &nothing, with_help) }
+            }
         }
     }
 }
@@ -401,38 +389,25 @@ fn unknown_operation(rules: &RuleSet, name: &str) -> Failure {
 
 /// Prints the type alone and, if requested, its derivation.
 fn one(args: &Args, rules: &RuleSet, texts: &[&str], terminal: &mut Terminal) -> Result<Status, Failure> {
-    let question = args.question(rules, texts)?;
+    let answer = args.answer(rules, texts, &args.question(rules, texts)?, true);
+    let status = if answer.code.is_some() { Status::Faulty } else { Status::Done };
     if args.format == Format::Json {
-        let record = args.record(rules, texts, &question);
-        terminal.print_document(&record)?;
-        return Ok(if record.code.is_some() { Status::Faulty } else { Status::Done });
-    }
-    let mut steps = Vec::new();
-    let answer = question.ask(rules, &args.op, &mut steps);
-    if !args.explain {
-        steps.clear();
-    }
-    match answer {
-        Ok(answer) => {
-            let mut text = answer.text(rules) + "\n";
-            for step in steps {
-                let _ = writeln!(text, "  {step}");
-            }
-            let Promotion { common, result, .. } = answer.promotion;
-            if args.explain && common != result {
-                let [common, result] = [common, result].map(|ty| rules.type_name(ty));
-                let _ = writeln!(text, "  computed in {common}, the result is {result}");
-            }
-            terminal.print(&text)?;
-            Ok(Status::Done)
+        terminal.print_document(&answer)?;
+    } else if let Some(text) = answer.text() {
+        let mut lines = vec![text];
+        lines.extend(answer.steps.iter().map(|step| format!("  {step}")));
+        if let (Some(common), Some(result)) = (answer.common_type, answer.element_type)
+            && args.explain
+            && common != result
+        {
+            lines.push(format!("  computed in {common}, the result is {result}"));
         }
-        Err(no_answer) => {
-            let notes = steps.into_iter().map(Remark::Note);
-            let help = no_answer.help(rules, args, &question).map(Remark::Help);
-            terminal.say(&render::error(Some(no_answer.code()), &no_answer.message(), notes.chain(help)));
-            Ok(Status::Faulty)
-        }
+        terminal.print(&(lines.join("\n") + "\n"))?;
+    } else {
+        let remarks = answer.steps.into_iter().map(Remark::Note).chain(answer.help.map(Remark::Help));
+        terminal.say(&render::error(answer.code, &answer.message.unwrap_or_default(), remarks));
     }
+    Ok(status)
 }
 
 fn operand(rules: &RuleSet, text: &str) -> Result<Operand, Failure> {
@@ -465,46 +440,34 @@ const MOST_AT_ONCE: usize = 64 << 20;
 
 /// Prints a result for each line of operands on standard input.
 fn lines(args: &Args, rules: &RuleSet, terminal: &mut Terminal) -> Result<Status, Failure> {
-    let (mut lines, mut bytes) = (Vec::new(), 0);
+    let in_json = args.format == Format::Json;
+    let (mut asked, mut bytes) = (Vec::new(), 0);
     for line in texts::lines(std::io::stdin().lock()) {
         let line = line?;
-        if args.format == Format::Json {
-            bytes += line.len();
-            if bytes > MOST_AT_ONCE {
-                let failure = Failure::new(format!("standard input has over {} MB", MOST_AT_ONCE >> 20));
-                return Err(failure.help("--format text answers line by line"));
-            }
-            lines.push(line);
-            continue;
+        bytes += line.len();
+        if in_json && bytes > MOST_AT_ONCE {
+            let failure = Failure::new(format!("standard input has over {} MB", MOST_AT_ONCE >> 20));
+            return Err(failure.help("--format text answers line by line"));
         }
-        let words: Vec<_> = line.split_whitespace().collect();
-        let text = match words.first() {
+        let text = match line.split_whitespace().next() {
             None => String::new(),
-            Some(word) if word.starts_with('#') => line.clone(),
-            _ => match Question::read(rules, &words) {
-                Err(_) => "error: not-an-operand".to_owned(),
-                Ok(question) => match question.ask(rules, &args.op, &mut Vec::new()) {
-                    Ok(answer) => answer.text(rules),
-                    Err(no_answer) => format!("error: {}", no_answer.code()),
-                },
-            },
+            Some(word) if word.starts_with('#') => line,
+            _ if in_json => {
+                asked.push(line);
+                continue;
+            }
+            _ => {
+                let answer = args.answer_to_line(rules, &line, false);
+                answer.text().unwrap_or_else(|| format!("error: {}", answer.code.unwrap_or_default()))
+            }
         };
-        terminal.print(&(text + "\n"))?;
+        if !in_json {
+            terminal.print(&(text + "\n"))?;
+        }
     }
-    if args.format == Format::Json {
-        let questions = lines.iter().map(|line| line.split_whitespace().collect::<Vec<_>>());
-        let asked = questions.filter(|words| words.first().is_some_and(|word| !word.starts_with('#')));
-        let records: Vec<_> = asked
-            .map(|words| match Question::read(rules, &words) {
-                Ok(question) => args.record(rules, &words, &question),
-                Err(_) => Record {
-                    code: Some("not-an-operand"),
-                    element_type: None,
-                    ..args.record(rules, &words, &Question { operands: Vec::new(), shapes: None })
-                },
-            })
-            .collect();
-        terminal.print_json(&records.iter().map(Versioned::new).collect::<Vec<_>>())?;
+    if in_json {
+        let answers: Vec<_> = asked.iter().map(|line| args.answer_to_line(rules, line, true)).collect();
+        terminal.print_json(&answers.iter().map(Versioned::new).collect::<Vec<_>>())?;
     }
     Ok(Status::Done)
 }
@@ -563,34 +526,48 @@ fn print_matrices(args: &Args, matrices: &[Matrix], terminal: &mut Terminal) -> 
     if args.format == Format::Json {
         return terminal.print_json(&matrices.iter().map(Versioned::new).collect::<Vec<_>>()).map(|()| Status::Done);
     }
-    let text = |matrix: &Matrix| {
-        let break_after = if matrix.title.is_empty() { "" } else { "\n" };
-        format!("{}{break_after}{}", matrix.title, columns_of(&matrix.rows))
-    };
-    terminal.print(&matrices.iter().map(text).collect::<Vec<_>>().join("\n")).map(|()| Status::Done)
+    terminal
+        .print(
+            &matrices
+                .iter()
+                .map(|matrix: &Matrix| {
+                    let break_after = if matrix.title.is_empty() { "" } else { "\n" };
+                    let mut columns = Columns::new(vec![Side::Left; matrix.rows.first().map_or(0, Vec::len)]);
+                    matrix.rows.iter().for_each(|row| columns.push(PLAIN, row.clone()));
+                    format!("{}{break_after}{}", matrix.title, columns.print())
+                })
+                .collect::<Vec<_>>()
+                .join("\n"),
+        )
+        .map(|()| Status::Done)
 }
 
 fn table(rules: &RuleSet, operation: &str) -> Vec<Matrix> {
     let categories = rules.categories();
     if rules.operation(operation).is_some_and(|row| row.most == 1) {
-        let of = |&category: &Category| {
-            let answers = operands_of(rules, category).into_iter().filter_map(|operand| {
-                let answer = rules.promote(operation, &[operand]).ok()?;
-                Some(vec![name_of(rules, operand).to_owned(), rules.type_name(answer.result).to_owned()])
-            });
-            let top = vec![String::new(), "result".to_owned()];
-            let rows = std::iter::once(top).chain(answers).collect();
-            Matrix { title: format!("{operation} of a {}", describe(category)), rows }
-        };
-        return categories.iter().map(of).filter(|matrix| matrix.rows.len() > 1).collect();
+        return categories
+            .iter()
+            .map(|&category: &Category| {
+                let answers = operands_of(rules, category).into_iter().filter_map(|operand| {
+                    let answer = rules.promote(operation, &[operand]).ok()?;
+                    Some(vec![name_of(rules, operand).to_owned(), rules.type_name(answer.result).to_owned()])
+                });
+                let top = vec![String::new(), "result".to_owned()];
+                let rows = std::iter::once(top).chain(answers).collect();
+                Matrix { title: format!("{operation} of a {}", describe(category)), rows }
+            })
+            .filter(|matrix| matrix.rows.len() > 1)
+            .collect();
     }
     let pairs = categories.iter().flat_map(|&left| categories.iter().map(move |&right| (left, right)));
-    let of = |(left, right)| {
-        let title = format!("{} with {}", describe(left), describe(right));
-        let title = if categories.len() > 1 { title } else { String::new() };
-        Matrix { title, rows: matrix(rules, operation, left, right) }
-    };
-    pairs.map(of).filter(|matrix| matrix.rows.len() > 1).collect()
+    pairs
+        .map(|(left, right)| {
+            let title = format!("{} with {}", describe(left), describe(right));
+            let title = if categories.len() > 1 { title } else { String::new() };
+            Matrix { title, rows: matrix(rules, operation, left, right) }
+        })
+        .filter(|matrix| matrix.rows.len() > 1)
+        .collect()
 }
 
 fn matrix(rules: &RuleSet, operation: &str, left: Category, right: Category) -> Vec<Vec<String>> {
@@ -612,18 +589,6 @@ fn matrix(rules: &RuleSet, operation: &str, left: Category, right: Category) -> 
     grid
 }
 
-/// Aligns cells in columns.
-fn columns_of(grid: &[Vec<String>]) -> String {
-    let width = |column: usize| grid.iter().filter_map(|row| row.get(column)).map(String::len).max().unwrap_or(0);
-    let widths: Vec<_> = (0..grid.first().map_or(0, Vec::len)).map(width).collect();
-    let mut out = String::new();
-    for row in grid {
-        let line: String = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}  ")).collect();
-        let _ = writeln!(out, "{}", line.trim_end());
-    }
-    out
-}
-
 /// Prints the answers of all rule sets to one question.
 fn compare(args: &Args, texts: &[&str], terminal: &mut Terminal) -> Result<Status, Failure> {
     let all = args.all()?;
@@ -634,25 +599,29 @@ fn compare(args: &Args, texts: &[&str], terminal: &mut Terminal) -> Result<Statu
     };
     let operands = texts.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     let question = Question { operands, shapes: Question::shapes(texts) };
+    let answers = all
+        .iter()
+        .map(|(words, rules)| (words, rules, args.answer(rules, texts, &question, args.format == Format::Json)));
     if args.format == Format::Json {
-        let records: Vec<_> =
-            all.iter().map(|(words, rules)| Record { rules: words, ..args.record(rules, texts, &question) }).collect();
-        return terminal.print_json(&records.iter().map(Versioned::new).collect::<Vec<_>>()).map(|()| Status::Done);
+        let answers: Vec<_> = answers.map(|(words, _, answer)| Answer { rules: words, ..answer }).collect();
+        return terminal.print_json(&answers.iter().map(Versioned::new).collect::<Vec<_>>()).map(|()| Status::Done);
     }
-    let rows = all.iter().map(|(words, rules)| {
-        let has = |operand: &Operand| operand.is_number() || rules.types().any(|ty| ty == operand.element_type);
-        let answer = if !question.operands.iter().all(has) {
+    let mut columns = Columns::new([Side::Left, Side::Left]);
+    for (words, rules, answer) in answers {
+        let text = if !question
+            .operands
+            .iter()
+            .all(|operand: &Operand| operand.is_number() || rules.types().any(|ty| ty == operand.element_type))
+        {
             "does not have these types".to_owned()
         } else if rules.operation(&args.op).is_none() {
             "has no such operation".to_owned()
         } else {
-            let answer = question.ask(rules, &args.op, &mut Vec::new());
-            answer.map_or_else(|no_answer| format!("refused: {}", no_answer.message()), |answer| answer.text(rules))
+            answer.text().unwrap_or_else(|| format!("refused: {}", answer.message.unwrap_or_default()))
         };
-        vec![(*words).to_owned(), answer]
-    });
-    terminal.print(&columns_of(&rows.collect::<Vec<_>>()))?;
-    Ok(Status::Done)
+        columns.push(PLAIN, [(*words).to_owned(), text]);
+    }
+    terminal.print(&columns.print()).map(|()| Status::Done)
 }
 
 /// `-` means refused. The modes of JAX are left out: strict promotion refuses every pair, and without 64-bit types
@@ -661,9 +630,11 @@ fn disagreements(args: &Args) -> Result<Vec<Matrix>, Failure> {
     let mut all = args.all()?;
     all.retain(|(_, rules)| !matches!(rules, RuleSet::Jax(options) if options.strict || options.no_x64));
     let takes = |rules: &RuleSet, ty| rules.promote(&args.op, &[Operand::dimensioned(ty); 2]).is_ok();
-    let is_common =
-        |&ty: &ElementType| all.iter().all(|(_, rules)| takes(rules, ty) || matches!(rules, RuleSet::NumPy1(_)));
-    let types: Vec<_> = ElementType::all().filter(is_common).collect();
+    let types: Vec<_> = ElementType::all()
+        .filter(|&ty: &ElementType| {
+            all.iter().all(|(_, rules)| takes(rules, ty) || matches!(rules, RuleSet::NumPy1(_)))
+        })
+        .collect();
     let mut out = Vec::new();
     for right in [Category::Dimensioned, Category::ZeroDim] {
         let header = ["", ""].into_iter().chain(all.iter().map(|(name, _)| *name)).map(str::to_owned).collect();

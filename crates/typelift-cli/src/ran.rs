@@ -4,22 +4,18 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use anstyle::Style;
 use typelift::Model;
 use typelift::findings::{Diagnostic, Message, Text, Voice, grouped};
 use typelift::promote::ElementType;
 use typelift::xml::{self, ReadError};
 use typelift_run::execution::{Became, Execution, Ran, StoredWeights};
 
-use crate::columns::{Columns, Side};
+use crate::columns::{Columns, HEAD, PLAIN, Side};
 use crate::failure::Failure;
 use crate::gate::Clean;
 use crate::noted;
 use crate::render::{self, Show};
 use crate::terminal::Format;
-
-const HEAD: Style = Style::new().bold();
-const PLAIN: Style = Style::new();
 
 /// Limit on the names that are listed.
 const NAMES: usize = 4;
@@ -99,8 +95,7 @@ pub(crate) fn text(file: &str, ran: &Ran) -> String {
 
 /// Counts the layers by their result: computed, fused, folded or removed.
 fn became(ran: &Ran) -> String {
-    let mut columns = Columns::new([Side::Left, Side::Right, Side::Left]);
-    columns.push(HEAD, ["became", "layers", ""].map(str::to_owned));
+    let mut columns = Columns::headed([Side::Left, Side::Right, Side::Left], ["became", "layers", ""]);
     let words = [
         (Became::Ran, "ran under its own name"),
         (Became::Fused, "fused into another, which lists it"),
@@ -139,8 +134,8 @@ fn computed(ran: &Ran) -> String {
             *pairs.entry((declared, computed)).or_default().entry(&layer.ty).or_default() += 1;
         }
     }
-    let mut columns = Columns::new([Side::Left, Side::Left, Side::Right, Side::Left]);
-    columns.push(HEAD, ["declared", "computed", "results", ""].map(str::to_owned));
+    let mut columns =
+        Columns::headed([Side::Left, Side::Left, Side::Right, Side::Left], ["declared", "computed", "results", ""]);
     for ((declared, computed), types) in pairs {
         let count: usize = types.values().sum();
         columns.push(PLAIN, [declared.to_owned(), computed.to_owned(), grouped(count as u64), most(types)]);
@@ -149,8 +144,7 @@ fn computed(ran: &Ran) -> String {
 }
 
 fn kernels(ran: &Ran) -> String {
-    let mut columns = Columns::new([Side::Right, Side::Right, Side::Left]);
-    columns.push(HEAD, ["time", "share", "kernels"].map(str::to_owned));
+    let mut columns = Columns::headed([Side::Right, Side::Right, Side::Left], ["time", "share", "kernels"]);
     let measured = ran.kernels.iter().filter(|kernel| kernel.us > 0);
     for kernel in measured {
         let share = kernel.us as f64 * 100.0 / ran.counts.us.max(1) as f64;
@@ -191,9 +185,8 @@ fn stored(ran: &Ran) -> String {
     if groups.is_empty() {
         return String::new();
     }
-    let mut columns = Columns::new([Side::Left, Side::Left, Side::Right, Side::Right, Side::Left]);
-    let heading = ["stored", "used as", "constants", "bytes in the file → in memory", ""];
-    columns.push(HEAD, heading.map(str::to_owned));
+    let head = ["stored", "used as", "constants", "bytes in the file → in memory", ""];
+    let mut columns = Columns::headed([Side::Left, Side::Left, Side::Right, Side::Right, Side::Left], head);
     for ((from, to), weights) in groups {
         let sum = |ty: &str| grouped(weights.iter().map(|it| bytes(it.elements, ty)).sum());
         let memory = if to == "?" { "not known".to_owned() } else { sum(to) };
@@ -256,8 +249,8 @@ pub(crate) fn compared(first: &Ran, second: &Ran) -> String {
     if pairs.is_empty() {
         return "\nboth runs computed each layer in the same type\n".to_owned();
     }
-    let mut columns = Columns::new([Side::Left, Side::Left, Side::Right, Side::Left]);
-    columns.push(HEAD, ["first", "second", "layers", ""].map(str::to_owned));
+    let mut columns =
+        Columns::headed([Side::Left, Side::Left, Side::Right, Side::Left], ["first", "second", "layers", ""]);
     for ((a, b), layers) in pairs {
         let names: Vec<_> = layers.iter().take(NAMES).map(|name| Clean(name).to_string()).collect();
         columns.push(PLAIN, [a, b, grouped(layers.len() as u64), names.join(", ")]);

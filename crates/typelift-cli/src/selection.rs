@@ -112,9 +112,8 @@ fn is_operation(layer: &Layer, ty: &str) -> bool {
 
 fn near(graph: &Graph, id: LayerId, depth: usize) -> HashSet<LayerId> {
     let before = |id: LayerId| graph.producers(id).into_iter().flatten().map(|Output { layer, .. }| layer).collect();
-    let after = |id: LayerId| graph.users(id).collect();
     let mut near = within(id, depth, before);
-    near.extend(within(id, depth, after));
+    near.extend(within(id, depth, |id: LayerId| graph.users(id).collect()));
     near
 }
 

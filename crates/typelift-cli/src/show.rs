@@ -12,6 +12,7 @@ use typelift::values::Export;
 use typelift::{Graph, Layer, LayerId, Model, Shapes};
 use unicode_width::UnicodeWidthStr;
 
+use crate::columns::FAINT;
 use crate::failure::Failure;
 use crate::files::Run;
 use crate::findings;
@@ -335,8 +336,6 @@ fn call_width(line: &Line) -> usize {
 fn line_width(line: &Line) -> usize {
     line.id.to_string().len() + line.name.width() + call_width(line) + line.outputs.width() + 7
 }
-
-const FAINT: Style = Style::new().dimmed();
 
 /// A style that marks conversions, more strongly if they can lose something.
 fn emphasis(graph: &Graph, layer: &Layer) -> Style {

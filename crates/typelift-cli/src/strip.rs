@@ -82,8 +82,7 @@ fn strip(path: &ValuePath) -> String {
 
 /// `None` for other layers.
 fn lost(step: &ValueStep) -> Option<String> {
-    let known = || step.loses.map_or_else(|| "of an unknown type".to_owned(), |loses| loses.to_string());
-    step.converts.then(known)
+    step.converts.then(|| step.loses.map_or_else(|| "of an unknown type".to_owned(), |loses| loses.to_string()))
 }
 
 /// Formats `` → f32[2,2] `w_f32` (Convert 2, line 23): exact ``.

@@ -48,8 +48,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
-    let other =
-        args.other.as_ref().map(|file| Input { file: file.clone(), bin: None, member: None, on_one_thread: false });
+    let other = args.other.as_ref().map(Input::new);
     let models: Vec<_> = [args.input.clone()].into_iter().chain(other).collect();
     let output = match &args.output {
         Some(output) => output.clone(),

@@ -120,8 +120,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     let file = &diagnostics.file;
     let runs = args.answer.ran.read(model)?;
     let became = |layer: Option<&str>| {
-        let of_layer = |run| layer.and_then(|layer| ran::of_layer(run, layer));
-        let text: String = runs.iter().filter_map(of_layer).collect();
+        let text: String = runs.iter().filter_map(|run| layer.and_then(|layer| ran::of_layer(run, layer))).collect();
         (runs.first().zip(layer).and_then(|(run, layer)| run.layer(layer)), text)
     };
     let printed = if args.path {

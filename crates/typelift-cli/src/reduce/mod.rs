@@ -106,10 +106,6 @@ fn parse_code(text: &str) -> Result<Code, String> {
     })
 }
 
-fn input_of(file: &Path) -> Input {
-    Input { file: file.to_owned(), bin: None, member: None, on_one_thread: false }
-}
-
 /// A reduction as JSON has it.
 #[derive(Serialize)]
 struct Report<'a> {
@@ -148,7 +144,7 @@ struct Safe {
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
     args.check()?;
     terminal.answers_in_json = args.report.as_deref().is_some_and(crate::input::is_stdout);
-    let loaded = input_of(&args.model).load()?;
+    let loaded = Input::new(&args.model).load()?;
     let Some(model) = &loaded.model else {
         terminal.say(&render::text(&loaded.diagnostics, typelift::findings::Voice::Shell(None), Show::Briefly));
         return Ok(Status::Faulty);
@@ -163,7 +159,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     }
     if let Some(other) = &args.differs {
         let other = other.as_ref().map(|other| {
-            let other = input_of(other).load()?;
+            let other = Input::new(other).load()?;
             other.model.clone().ok_or_else(|| Failure::new("OTHER.xml cannot be read"))
         });
         let start = move || Installations::new(seconds);
@@ -183,8 +179,7 @@ impl Args {
     /// Refuses outputs that would overwrite an input.
     fn check(&self) -> Result<(), Failure> {
         output::check_ending(&self.output, "xml", "OpenVINO IR")?;
-        let models: Vec<_> =
-            [&self.model].into_iter().chain(self.differs.iter().flatten()).map(|file| input_of(file)).collect();
+        let models: Vec<_> = [&self.model].into_iter().chain(self.differs.iter().flatten()).map(Input::new).collect();
         let graphs = self.outputs();
         let weights: Vec<_> = graphs.iter().map(|graph| graph.with_extension("bin")).collect();
         let mut documents: Vec<(&Path, _)> = graphs.iter().map(|graph| (&**graph, "a model")).collect();

@@ -4,7 +4,6 @@ mod screen;
 
 use std::collections::BTreeMap;
 
-use anstyle::Style;
 use serde::Serialize;
 use typelift::explain::blocks::Blocks;
 use typelift::explain::map::{PrecisionMap, Row, WeightPath};
@@ -14,7 +13,8 @@ use typelift::shape::{Dim, Formula, Formulas};
 use typelift_run::execution::Ran;
 
 use crate::batch::{ARRAY, Inputs, PARAGRAPHS};
-use crate::columns::{Columns, Side, count};
+use crate::columns::Side::{Left, Right};
+use crate::columns::{Columns, FAINT, HEAD, PLAIN, count};
 use crate::document::Asked;
 use crate::failure::Failure;
 use crate::findings;
@@ -167,10 +167,6 @@ pub(crate) fn answer(asked: &Asked<'_>) -> Result<(String, String), Failure> {
     Ok((text(asked.file, &stats, &map), serde_json::to_string(&(stats, map))?))
 }
 
-const HEAD: Style = Style::new().bold();
-const PLAIN: Style = Style::new();
-const FAINT: Style = Style::new().dimmed();
-
 fn text(file: &str, stats: &Stats, map: &[Row]) -> String {
     headline(file, stats)
         + "\n"
@@ -201,8 +197,8 @@ fn headline(file: &str, stats: &Stats) -> String {
 fn blocks(map: &[Row], chosen: &[usize], notes: fn(&Row) -> Vec<String>) -> String {
     let bytes = |row: &Row| row.weights.iter().map(|weight| weight.bytes).sum::<u64>();
     let all: u64 = map.iter().map(bytes).sum();
-    let mut columns = Columns::new([Side::Left, Side::Right, Side::Left, Side::Left, Side::Left]);
-    columns.push(HEAD, ["blocks", "layers", "", "stored bytes", "computed tensors"].map(str::to_owned));
+    let mut columns =
+        Columns::headed([Left, Right, Left, Left, Left], ["blocks", "layers", "", "stored bytes", "computed tensors"]);
     let names = chosen.iter().map(|&at| {
         let Row { path, name, blocks, .. } = &map[at];
         let path = if path.is_empty() { String::new() } else { format!("{path}/") };
@@ -277,7 +273,7 @@ fn differences(row: &Row) -> Vec<String> {
 }
 
 fn ends(stats: &Stats) -> String {
-    let mut columns = Columns::new([Side::Left, Side::Left, Side::Left]);
+    let mut columns = Columns::new([Left, Left, Left]);
     let mut part = |title: &str, ends: &[Tensor]| {
         for (at, Tensor { name, element_type, shape, .. }) in ends.iter().enumerate() {
             let title = if at == 0 { title } else { "" };
@@ -296,7 +292,7 @@ fn metadata(stats: &Stats) -> String {
     if stats.metadata.is_empty() {
         return String::new();
     }
-    let mut columns = Columns::new([Side::Left, Side::Left]);
+    let mut columns = Columns::new([Left, Left]);
     columns.push(HEAD, ["metadata", stats.made_by.as_deref().unwrap_or_default()].map(|it| Clean(it).to_string()));
     for (path, value) in &stats.metadata {
         let rest = if value.chars().count() > MOST_OF_VALUE { "…" } else { "" };
@@ -315,8 +311,8 @@ fn weights(stats: &Stats) -> String {
     if stats.weights.is_empty() {
         return String::new();
     }
-    let mut columns = Columns::new([Side::Left, Side::Right, Side::Right, Side::Right, Side::Right]);
-    columns.push(HEAD, ["weights", "constants", "values", "bytes", ""].map(str::to_owned));
+    let mut columns =
+        Columns::headed([Left, Right, Right, Right, Right], ["weights", "constants", "values", "bytes", ""]);
     for weight in &stats.weights {
         let numbers = [weight.constants as u64, weight.values, weight.bytes].map(grouped);
         let [constants, values, bytes] = numbers;
@@ -335,8 +331,8 @@ fn decompressed(stats: &Stats) -> String {
     if stats.decompressed.is_empty() {
         return String::new();
     }
-    let mut columns = Columns::new([Side::Left, Side::Left, Side::Right, Side::Right, Side::Right]);
-    columns.push(HEAD, ["stored as", "computed as", "constants", "bytes", ""].map(str::to_owned));
+    let mut columns =
+        Columns::headed([Left, Left, Right, Right, Right], ["stored as", "computed as", "constants", "bytes", ""]);
     for found in &stats.decompressed {
         let (from, to) = (found.from.to_string(), found.to.to_string());
         let (constants, bytes) = (grouped(found.constants as u64), grouped(found.bytes));
@@ -349,8 +345,7 @@ fn decompressed(stats: &Stats) -> String {
 fn schemes(stats: &Stats) -> String {
     let mut text = String::new();
     if !stats.schemes.is_empty() || !stats.simulated.is_empty() {
-        let mut columns = Columns::new([Side::Left, Side::Right, Side::Right, Side::Right]);
-        columns.push(HEAD, ["quantized", "constants", "bytes", ""].map(str::to_owned));
+        let mut columns = Columns::headed([Left, Right, Right, Right], ["quantized", "constants", "bytes", ""]);
         let codes = stats.schemes.iter().map(|it| (it.scheme.to_string(), it.constants, it.bytes));
         let floats = stats.simulated.iter().map(|it| (it.quantization.to_string(), it.constants, it.bytes));
         for (scheme, constants, bytes) in codes.chain(floats) {
@@ -365,8 +360,7 @@ fn schemes(stats: &Stats) -> String {
 }
 
 fn operations(stats: &Stats) -> String {
-    let mut columns = Columns::new([Side::Left, Side::Right, Side::Left]);
-    columns.push(HEAD, ["operations", "layers", "element types"].map(str::to_owned));
+    let mut columns = Columns::headed([Left, Right, Left], ["operations", "layers", "element types"]);
     for operation in &stats.operations {
         let name = Clean(&operation.ty).to_string();
         columns.push(PLAIN, [name, grouped(operation.count as u64), types(&operation.element_types)]);

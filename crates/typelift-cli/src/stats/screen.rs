@@ -1,6 +1,5 @@
 //! The first screen of `stats`: totals, blocks, the largest tensors, operations.
 
-use anstyle::Style;
 use typelift::explain::map::Row;
 use typelift::explain::{LargeTensor, Stats};
 use typelift::findings::grouped;
@@ -132,8 +131,7 @@ fn largest(title: &str, tensors: &[LargeTensor], names: &ShortNames) -> String {
     if tensors.is_empty() {
         return String::new();
     }
-    let mut columns = Columns::new([Side::Left, Side::Right, Side::Left]);
-    columns.push(HEAD, [title, "bytes", "type"].map(str::to_owned));
+    let mut columns = Columns::headed([Side::Left, Side::Right, Side::Left], [title, "bytes", "type"]);
     let rows = tensors.iter().take(LARGEST);
     let rows: Vec<_> =
         rows.map(|it| (&it.path, grouped(it.bytes), format!("{}{}", it.element_type, it.shape))).collect();
@@ -147,14 +145,13 @@ fn largest(title: &str, tensors: &[LargeTensor], names: &ShortNames) -> String {
 
 /// Formats `operations  Const 321, Convert 120, and 14 more kinds`.
 fn operations(stats: &Stats) -> String {
-    const TITLE: Style = HEAD;
     let list = stats.operations.iter().take(OPERATIONS);
     let mut list: Vec<_> = list.map(|of| format!("{} {}", Clean(&of.ty), grouped(of.count as u64))).collect();
     if stats.operations.len() > OPERATIONS {
         list.push(format!("and {} more kinds", stats.operations.len() - OPERATIONS));
     }
     let text = fit::hanging(&format!("operations  {}", list.join(", ")), 12);
-    format!("\n{}\n", text.replacen("operations", &format!("{TITLE}operations{TITLE:#}"), 1))
+    format!("\n{}\n", text.replacen("operations", &format!("{HEAD}operations{HEAD:#}"), 1))
 }
 
 /// Formats a large number in three digits: `1.23 G`.

@@ -29,8 +29,8 @@ const ENDS: [&str; 4] = ["Input", "Output", "MemoryInput", "MemoryOutput"];
 /// A sentence that says what differs.
 pub(super) fn refuse_other_model(model: &Model, execution: &Execution) -> Result<(), String> {
     let graph = model.graph();
-    let inputs = |layer: &&Layer| ops::kind(layer) == LayerKind::Parameter;
-    let own: BTreeSet<&str> = graph.layers().filter(inputs).map(Layer::name).collect();
+    let own: BTreeSet<&str> =
+        graph.layers().filter(|layer: &&Layer| ops::kind(layer) == LayerKind::Parameter).map(Layer::name).collect();
     let ran: BTreeSet<&str> =
         execution.layers.iter().filter(|layer| layer.ty == "Input").map(|layer| layer.name.as_str()).collect();
     let quoted = |name: Option<&&str>| name.map_or("none".to_owned(), |name| format!("`{name}`"));

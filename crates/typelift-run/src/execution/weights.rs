@@ -172,12 +172,11 @@ impl Matching<'_> {
         let executed = &self.execution.layers;
         let traced = self.trace(user).map(|at| executed[at].name.as_str());
         let exec = traced.or_else(|| self.only_ahead(user));
-        let folded = || {
+        let used_as = exec.and_then(|exec| arriving.get(exec).copied()).or_else(|| {
             let own = path.iter().filter(|&&at| at != constant).filter_map(|&at| self.own[at].first());
             let mut consts = own.map(|&at| &executed[at]).filter(|it| it.ty == "Const");
             consts.next().and_then(|it| it.outputs.first().copied())
-        };
-        let used_as = exec.and_then(|exec| arriving.get(exec).copied()).or_else(folded);
+        });
         let stored_as = layer.outputs().first()?.element_type().name();
         Some(StoredWeights {
             constant: layer.name().to_owned(),

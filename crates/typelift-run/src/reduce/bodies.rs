@@ -168,8 +168,7 @@ fn bypassed<J: Judge>(search: &mut Search<'_, J>, place: &Place) -> Result<bool,
     if order.len() > MOST_LAYERS {
         return Ok(false);
     }
-    let inputs = |id: LayerId| (0..graph.producers(id).len()).map(move |input| (id, input));
-    let ways = order.into_iter().flat_map(inputs);
+    let ways = order.into_iter().flat_map(|id: LayerId| (0..graph.producers(id).len()).map(move |input| (id, input)));
     let candidates = ways.map(|(id, input)| super::keep::bypassed(&search.best, place, id, input)).collect();
     Ok(search.accept_first("fewer layers in a body", candidates)?.is_some())
 }

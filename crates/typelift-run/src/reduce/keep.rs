@@ -181,9 +181,9 @@ pub fn part_like<S: std::hash::BuildHasher>(
     while let Some(id) = pending.pop() {
         if keep.insert(id) {
             let sources = graph.producers(id).into_iter().flatten().map(|source| source.layer);
-            let is_between =
-                |id: &LayerId| !paired.contains(id) && graph.layer(*id).is_some_and(|layer| computes(ops::kind(layer)));
-            pending.extend(sources.filter(is_between));
+            pending.extend(sources.filter(|id: &LayerId| {
+                !paired.contains(id) && graph.layer(*id).is_some_and(|layer| computes(ops::kind(layer)))
+            }));
         }
     }
     if keep.is_empty() { None } else { part(other, &keep) }

@@ -147,10 +147,9 @@ impl Verification {
 
     /// True if checks of the f16 range are needed: the device computes f16 as f32, and only one model uses f16.
     fn hides_range(&self, a: &Model, b: &Model) -> bool {
-        let computes_f32 = |setting: &Setting| {
+        self.settings.iter().all(|setting: &Setting| {
             setting.device.eq_ignore_ascii_case("CPU") && setting.config.get(PRECISION).is_none_or(|hint| hint != "f16")
-        };
-        self.settings.iter().all(computes_f32) && narrow::computed(a) != narrow::computed(b)
+        }) && narrow::computed(a) != narrow::computed(b)
     }
 
     fn ranged(&self, models: [&Model; 2]) -> Result<[Ranged; 2], VerifyError> {
@@ -678,11 +677,10 @@ impl Work<'_> {
         let search = self.search(done, unsteady);
         let start = search.start(&located, &is_changed).or_else(|| search.moved_output(&located, &failing));
         let is_sure = |start: &Start| start.is_clear && start.difference.as_ref().is_none_or(|it| !it.same);
-        let is_rounding = |at: &usize| differences[*at].size() <= tolerance::OFTEN_ROUNDED;
         if !is_given
             && !failing.is_empty()
             && !start.as_ref().is_some_and(is_sure)
-            && failing.iter().all(is_rounding)
+            && failing.iter().all(|at: &usize| differences[*at].size() <= tolerance::OFTEN_ROUNDED)
             && tolerance::round(self.models[0], self.models[1])
         {
             self.notes.push("no layer changes its values by more than the rounding to bf16".to_owned());
@@ -735,11 +733,10 @@ impl Work<'_> {
         let mut changes: Vec<Change> = changes.into_iter().filter(|change| is_at(change, &start.around)).collect();
         let start = match inside {
             Some(inside) => {
-                let is_inside = |change: &Change| {
+                changes.retain(|change: &Change| {
                     let side = usize::from(change.kind != ChangeKind::Removed);
                     change.layer.place == inside.places[side] && inside.around[side].contains(&change.layer.id)
-                };
-                changes.retain(is_inside);
+                });
                 inside
             }
             None => start,

@@ -114,10 +114,9 @@ impl Shaped {
         let mut all = 0_u64;
         for (pair, dims) in pairs.iter().zip(&self.shapes) {
             all = all.saturating_add(dims.iter().fold(steps as u64, |count, &dim| count.saturating_mul(dim as u64)));
-            let too_large = |reason| {
+            weights.hold(all).map_err(|reason| {
                 VerifyError::Inputs(format!("values for the input `{}` cannot be generated: {reason}", pair.name))
-            };
-            weights.hold(all).map_err(too_large)?;
+            })?;
         }
         Ok(())
     }

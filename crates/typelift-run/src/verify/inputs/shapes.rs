@@ -319,13 +319,12 @@ impl<'m> Sizing<'m> {
         let mut refused = VerifyError::NoShapes;
         for ty in types {
             let mut model = self.models[side].clone();
-            let set = |graph: &mut Edit<'_>| {
+            model.edit(|graph: &mut Edit<'_>| {
                 untyped.iter().try_for_each(|id| graph.set_attribute(*id, "element_type", ty.name()))?;
                 ids.iter()
                     .zip(shapes)
                     .try_for_each(|(id, shape)| graph.set_attribute(*id, "shape", shape.to_attribute()))
-            };
-            model.edit(set)?;
+            })?;
             match infer(&mut model).into_iter().find(|found| found.is_error()) {
                 Some(found) => refused = VerifyError::IllTyped { side: Side::of(side), found: Box::new(found) },
                 None => return Ok(model),
