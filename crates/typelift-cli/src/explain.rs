@@ -36,7 +36,7 @@ pub(crate) fn text(code: Option<Code>) -> String {
         Some(code) => {
             let requirements = typelift::programs::requirements(code);
             let gap = if requirements.is_empty() { "" } else { "\nRequirements:\n\n" };
-            format!("{}\n{gap}{requirements}", section(code).unwrap_or_default())
+            format!("{}\n{gap}{requirements}", without_links(section(code).unwrap_or_default()))
         }
         None => [Severity::Error, Severity::Warning, Severity::Note].map(listed).join("\n"),
     }
@@ -55,6 +55,21 @@ fn section(code: Code) -> Option<&'static str> {
     let rest = PAGE.get(start..)?;
     let end = rest.find("\n## ").unwrap_or(rest.len());
     rest.get(..end).map(str::trim_end)
+}
+
+/// The text as a terminal shows it. A link within the page becomes its words; one to another page also names its file.
+fn without_links(text: &str) -> String {
+    let mut parts = text.split('[');
+    let mut shown = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let link = part.split_once("](").and_then(|(words, rest)| Some((words, rest.split_once(')')?)));
+        shown += &match link {
+            Some((words, (page, rest))) if page.starts_with('#') => format!("{words}{rest}"),
+            Some((words, (page, rest))) => format!("{words} (docs/{}){rest}", page.split('#').next().unwrap_or(page)),
+            None => format!("[{part}"),
+        };
+    }
+    shown
 }
 
 /// The code of this name.

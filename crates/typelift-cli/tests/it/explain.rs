@@ -101,7 +101,7 @@ fn every_page_has_examples_that_are_wrong_and_right() {
     assert_eq!(lines.lines().filter(|line| line.contains("  ")).count(), Code::ALL.len(), "{lines}");
     for code in Code::ALL {
         let page = run(&["explain", code.name()], folder.path());
-        assert!(page.starts_with(&format!("## {code}\n")), "{page}");
+        assert!(page.starts_with(&format!("## {code}\n")) && !page.contains("]("), "{page}");
         let wrong = Example::find(&page, "Wrong").unwrap_or_else(|| panic!("{code} has no wrong example"));
         let right = Example::find(&page, "Right").unwrap_or_else(|| panic!("{code} has no right example"));
         let case = cases.join(code.name()).with_extension("xml");
