@@ -1,5 +1,6 @@
 //! Arithmetic on constants.
 
+use smallvec::smallvec;
 use typelift_promote::{ElementType, Kind};
 
 use super::losses::Losses;
@@ -207,25 +208,12 @@ fn join(all: &[Array], axis: i64) -> Result<Array, String> {
     let rank = first.dims.len();
     let at = usize::try_from(if axis < 0 { axis + rank as i64 } else { axis }).ok().filter(|&at| at < rank);
     let at = at.ok_or_else(|| format!("there are {rank} axes"))?;
-    let fits = |x: &Array| {
-        let others = |dims: &[usize]| {
-            dims.iter().enumerate().filter(|(axis, _)| *axis != at).map(|(_, &dim)| dim).collect::<Vec<_>>()
-        };
-        x.element_type == first.element_type && x.dims.len() == rank && others(&x.dims) == others(&first.dims)
-    };
+    let fits = |x: &Array| x.element_type == first.element_type && first.is_alike_but(x, at);
     if let Some(other) = all.iter().find(|x| !fits(x)) {
         let of = |x: &Array| format!("{}{}", x.element_type, x.shape());
         return Err(format!("{} and {} cannot be joined along axis {axis}", of(first), of(other)));
     }
-    // The axis is moved to the front, where concatenation is simple.
-    let order: Vec<_> = std::iter::once(at).chain((0..rank).filter(|&axis| axis != at)).collect();
-    let moved = all.iter().map(|x| transpose(x, &order)).collect::<Result<Vec<_>, _>>()?;
-    let flat: Vec<_> = moved.iter().map(|x| Array { dims: [x.len()].into_iter().collect(), ..x.clone() }).collect();
-    let mut dims = moved[0].dims.clone();
-    dims[0] = moved.iter().map(|x| x.dims[0]).sum();
-    let mut back = vec![0; rank];
-    order.iter().enumerate().for_each(|(place, &axis)| back[axis] = place);
-    transpose(&Array { dims, ..concat(&flat)? }, &back)
+    Array::joined(all, at).ok_or_else(|| format!("there are {rank} axes"))
 }
 
 fn concat(all: &[Array]) -> Result<Array, String> {
@@ -233,12 +221,8 @@ fn concat(all: &[Array]) -> Result<Array, String> {
     if all.iter().any(|part| part.dims.len() > 1 || part.element_type != ty) {
         return Err("only lists with the same element type can be joined".to_owned());
     }
-    let dims: Few<usize> = [all.iter().map(Array::len).sum()].into_iter().collect();
-    Ok(if ty.is_float() {
-        Array::floats(ty, dims, all.iter().flat_map(Array::to_floats).collect())
-    } else {
-        Array::ints(ty, dims, all.iter().flat_map(Array::to_integers).map(i128::from))
-    })
+    let lists: Vec<_> = all.iter().map(|part| Array { dims: smallvec![part.len()], ..part.clone() }).collect();
+    Ok(Array::joined(&lists, 0).unwrap_or_else(|| Array::ints(ty, smallvec![0], [])))
 }
 
 fn matmul(x: &Array, y: &Array) -> Result<Array, String> {
@@ -298,15 +282,7 @@ fn broadcast(x: &[usize], y: &[usize]) -> Option<Few<usize>> {
 
 /// Broadcasts values to a larger shape.
 pub(super) fn stretch(x: &Array, dims: &[usize]) -> Array {
-    if x.dims[..] == *dims {
-        return x.clone();
-    }
-    let own = crate::ops::values::array::strides(&x.dims);
-    let first = dims.len() - x.dims.len();
-    let strides: Vec<_> = (0..dims.len())
-        .map(|axis| axis.checked_sub(first).map_or(0, |at| if x.dims[at] == 1 { 0 } else { own[at] }))
-        .collect();
-    gather(x, dims, &strides)
+    x.broadcast(dims, dims.len() - x.dims.len()..).unwrap_or_else(|| x.clone())
 }
 
 /// Reshapes an array; one dimension may be -1.
@@ -326,31 +302,7 @@ fn transpose(x: &Array, order: &[usize]) -> Result<Array, String> {
     if sorted.iter().copied().ne(0..x.dims.len()) {
         return Err(format!("{order:?} is not a valid order of {} axes", x.dims.len()));
     }
-    let own = crate::ops::values::array::strides(&x.dims);
-    let dims: Vec<_> = order.iter().map(|&axis| x.dims[axis]).collect();
-    let strides: Vec<_> = order.iter().map(|&axis| own[axis]).collect();
-    Ok(gather(x, &dims, &strides))
-}
-
-fn gather(x: &Array, dims: &[usize], strides: &[usize]) -> Array {
-    let total: usize = dims.iter().product();
-    let mut index = vec![0; dims.len()];
-    let mut places = Vec::with_capacity(total);
-    for _ in 0..total {
-        places.push(index.iter().zip(strides).map(|(at, stride)| at * stride).sum::<usize>());
-        for (at, &dim) in index.iter_mut().zip(dims).rev() {
-            *at += 1;
-            if *at < dim {
-                break;
-            }
-            *at = 0;
-        }
-    }
-    let data = match &x.data {
-        Data::Ints(values) => Data::Ints(places.iter().filter_map(|&at| values.get(at)).collect()),
-        Data::Floats(values) => Data::Floats(places.iter().map(|&at| values[at]).collect()),
-    };
-    Array { element_type: x.element_type, dims: dims.into(), data }
+    x.transposed(order.iter().copied()).ok_or_else(|| "the values are incomplete".to_owned())
 }
 
 /// The element type of a number that is not combined with other values.

@@ -21,25 +21,8 @@ pub(crate) fn reshape(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Arra
 pub(crate) fn concat(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     let first = inputs.first()?;
     let axis = axis(evaluation.int("axis").ok()?, first.dims.len())?;
-    let mut dims = first.dims.clone();
-    dims[axis] = 0;
-    for input in inputs {
-        let same = |at: usize| at == axis || input.dims.get(at) == first.dims.get(at);
-        (input.dims.len() == dims.len() && (0..dims.len()).all(same)).then_some(())?;
-        dims[axis] = dims[axis].checked_add(input.dims[axis])?;
-    }
-    let row = |dims: &[usize]| dims[axis..].iter().product::<usize>();
-    let total = row(&dims);
-    let mut joined = first.at(dims, std::iter::repeat(None), ZERO)?;
-    let mut start = 0;
-    for input in inputs {
-        let length = row(&input.dims);
-        for from in 0..input.len() {
-            joined.data.put(from / length * total + start + from % length, &input.data, from)?;
-        }
-        start += length;
-    }
-    Some(joined)
+    let is_valid = inputs.iter().all(|input| axis < input.dims.len());
+    Array::joined(is_valid.then_some(inputs)?, axis).filter(|joined| array::count(&joined.dims).is_some())
 }
 
 /// Evaluates Gather; an index out of range gives 0.
@@ -205,9 +188,7 @@ pub(crate) fn transpose(_: &Evaluation, inputs: &[&Array]) -> Option<Array> {
 
 /// The data with its axes in this order.
 pub(super) fn reordered(data: &Array, order: &[usize]) -> Option<Array> {
-    let own = array::strides(&data.dims);
-    let lists: Vec<_> = order.iter().map(|&at| array::steps(data.dims[at], own[at])).collect();
-    data.pick(&lists, ZERO)
+    data.pick(&data.axes(order.iter().copied()), ZERO)
 }
 
 /// Evaluates DepthToSpace: the depth is split into blocks, whose elements are laid out in space.

@@ -113,8 +113,9 @@ impl Arrays {
             bytes.chunks_exact_mut(array.element_type.bits() as usize / 8).for_each(<[u8]>::reverse);
         }
         let decoded = Array::decode_all(array.element_type, array.dims.clone(), &bytes);
-        let decoded = decoded.ok_or_else(|| format!("{} has no numbers", array.element_type))?;
-        Ok(if array.is_reversed { decoded.with_axes_reversed() } else { decoded })
+        let rank = array.dims.len();
+        let decoded = decoded.and_then(|it| if array.is_reversed { it.transposed((0..rank).rev()) } else { Some(it) });
+        decoded.ok_or_else(|| format!("{} has no numbers", array.element_type))
     }
 }
 

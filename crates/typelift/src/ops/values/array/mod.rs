@@ -2,6 +2,7 @@
 
 mod encode;
 mod file;
+mod layout;
 pub(super) mod npy;
 pub(super) mod safetensors;
 mod stored;
@@ -11,6 +12,7 @@ use smallvec::{SmallVec, smallvec};
 use typelift_promote::{ElementType, FloatFormat, Kind, Specials};
 
 pub(crate) use self::file::{ArrayFile, Arrays};
+pub(crate) use self::layout::{steps, strides};
 use crate::model::shape::Shape;
 use crate::model::weights::stored_size;
 
@@ -140,32 +142,6 @@ pub(crate) fn count(dims: &[usize]) -> Option<usize> {
     Some(dims.iter().product())
 }
 
-pub(crate) fn strides(dims: &[usize]) -> Vec<usize> {
-    let mut strides = vec![1_usize; dims.len()];
-    for axis in (1..dims.len()).rev() {
-        strides[axis - 1] = strides[axis].saturating_mul(dims[axis]);
-    }
-    strides
-}
-
-/// All sums of one number from each list, the last list changing fastest. A sum is `None` if one of its
-/// numbers is.
-fn sums(lists: &[Vec<Option<usize>>]) -> impl Iterator<Item = Option<usize>> {
-    let total: usize = lists.iter().map(Vec::len).product();
-    let mut at = vec![0; lists.len()];
-    (0..total).map(move |_| {
-        let sum = at.iter().zip(lists).try_fold(0, |sum, (&at, list)| Some(sum + list[at]?));
-        for (at, list) in at.iter_mut().zip(lists).rev() {
-            *at += 1;
-            if *at < list.len() {
-                break;
-            }
-            *at = 0;
-        }
-        sum
-    })
-}
-
 impl Array {
     /// Creates a tensor of integers or booleans, each within the range of the type.
     pub fn ints(element_type: ElementType, dims: Few<usize>, values: impl IntoIterator<Item = i128>) -> Self {
@@ -234,47 +210,6 @@ impl Array {
             Data::Ints(values) => values.get(0).map(|v| (v, v as f64)),
             Data::Floats(values) => values.first().map(|&v| (v as i128, v)),
         }
-    }
-
-    /// A tensor with the values of this one at these positions in row-major order, and `fill` for `None`.
-    pub(crate) fn at(&self, dims: Few<usize>, places: impl Iterator<Item = Option<usize>>, fill: Fill) -> Option<Self> {
-        let data = self.data.at(places.take(count(&dims)?), fill)?;
-        Some(Self { element_type: self.element_type, dims, data })
-    }
-
-    /// A tensor with one axis for each list. The value at a position is the one at the sum of the lists'
-    /// numbers, or `fill` if one of them is `None`.
-    pub(crate) fn pick(&self, lists: &[Vec<Option<usize>>], fill: Fill) -> Option<Self> {
-        let dims: Few<usize> = lists.iter().map(Vec::len).collect();
-        count(&dims)?;
-        self.at(dims, sums(lists), fill)
-    }
-
-    /// The tensor broadcast to `dims`. `places` are the positions of its axes among these.
-    pub(crate) fn stretched(&self, dims: &[usize], places: impl IntoIterator<Item = usize>) -> Option<Self> {
-        if self.dims[..] == *dims {
-            return Some(self.clone());
-        }
-        count(dims)?;
-        let mut lists: Vec<_> = dims.iter().map(|&dim| vec![Some(0); dim]).collect();
-        for ((&dim, stride), place) in self.dims.iter().zip(strides(&self.dims)).zip(places) {
-            let list = lists.get_mut(place)?;
-            match dim {
-                1 => {}
-                dim if dim == list.len() => *list = steps(dim, stride),
-                _ => return None,
-            }
-        }
-        self.pick(&lists, ZERO)
-    }
-
-    /// The slices of one axis at these indices; `None` if an index is out of range.
-    pub(crate) fn take(&self, axis: usize, indices: impl Iterator<Item = usize>) -> Option<Self> {
-        let strides = strides(&self.dims);
-        let mut lists: Vec<_> = self.dims.iter().zip(&strides).map(|(&dim, &stride)| steps(dim, stride)).collect();
-        let own = lists.get_mut(axis)?;
-        *own = indices.take(MAX_ELEMENTS + 1).map(|index| own.get(index).copied()).collect::<Option<_>>()?;
-        self.pick(&lists, ZERO)
     }
 
     /// Replaces each value. Integers wrap and floating-point numbers round, as in their type.
@@ -423,10 +358,6 @@ impl Array {
 
 fn little_endian<const N: usize>(bytes: &[u8], index: usize) -> Option<[u8; N]> {
     bytes.get(index * N..)?.first_chunk().copied()
-}
-
-pub(crate) fn steps(dim: usize, stride: usize) -> Vec<Option<usize>> {
-    (0..dim).map(|index| Some(index * stride)).collect()
 }
 
 /// The bits of the value at an index, for values of this many bits.

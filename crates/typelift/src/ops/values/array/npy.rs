@@ -1,13 +1,10 @@
 //! Arrays in NumPy's `.npy` files.
 
 use std::fs::File;
-use std::iter;
 
 use typelift_promote::ElementType;
 
-use super::stored::{Stored, bytes_at};
-use super::{Array, Data, Few};
-use crate::model::shape::Shape;
+use super::stored::{Stored, bytes_at, dims_of};
 
 /// Maximum length of a header in bytes. NumPy refuses more than 10,000 in a file that the caller does not trust.
 const LONGEST_HEADER: u64 = 1 << 20;
@@ -80,42 +77,9 @@ fn element_type(descr: &str) -> Result<(ElementType, bool), String> {
     Ok((ty, text.starts_with('>')))
 }
 
-/// Parses the shape in `(3, 4), …`, as many axes as are supported and one more.
-fn dims_of(text: &str) -> Option<Few<usize>> {
-    let inside = text.strip_prefix('(')?.split(')').next()?;
-    let dims = inside.split(',').map(str::trim).filter(|dim| !dim.is_empty()).take(Shape::MAX_RANK + 1);
-    dims.map(|dim| dim.parse().ok()).collect()
-}
-
-impl Array {
-    pub(super) fn with_axes_reversed(&self) -> Self {
-        let dims: Few<usize> = self.dims.iter().rev().copied().collect();
-        // Axes of length 1 would take time at every value.
-        let axes: Vec<_> =
-            self.dims.iter().zip(super::strides(&self.dims)).rev().filter(|(dim, _)| **dim != 1).collect();
-        let mut at = vec![0; axes.len()];
-        let next = || {
-            let place: usize = at.iter().zip(&axes).map(|(at, (_, stride))| at * stride).sum();
-            for (at, (dim, _)) in at.iter_mut().zip(&axes).rev() {
-                *at += 1;
-                if *at < **dim {
-                    break;
-                }
-                *at = 0;
-            }
-            place
-        };
-        let places = iter::repeat_with(next).take(self.len()).collect::<Vec<_>>().into_iter();
-        let data = match &self.data {
-            Data::Ints(values) => Data::Ints(places.filter_map(|place| values.get(place)).collect()),
-            Data::Floats(values) => Data::Floats(places.filter_map(|place| values.get(place).copied()).collect()),
-        };
-        Self { element_type: self.element_type, dims, data }
-    }
-}
-
 #[cfg(test)]
 pub(super) mod tests {
+    use super::super::Array;
     use super::super::file::tests::opened;
     use super::*;
     use crate::model::weights::Weights;

@@ -1,83 +1,25 @@
 //! Arrays in `.safetensors` files: the length of the header, the header as JSON, and the bytes of all tensors.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::fs::File;
 
-use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use typelift_promote::ElementType;
 
-use super::Few;
-use super::stored::{Stored, bytes_at};
-use crate::model::shape::Shape;
+use super::stored::{Stored, bytes_at, dims_of};
 
 /// Maximum length of a header in bytes, which is that of the library of this format.
 const LONGEST_HEADER: u64 = 100_000_000;
 
 /// A tensor as the header describes it.
 #[derive(Deserialize)]
-struct Item {
+struct Item<'a> {
     dtype: Option<String>,
-    shape: Option<Dims>,
+    #[serde(borrow)]
+    shape: Option<&'a RawValue>,
     data_offsets: Option<[u64; 2]>,
-}
-
-/// Dimensions of an array, at most one more than are supported.
-struct Dims(Few<usize>);
-
-impl<'de> Deserialize<'de> for Dims {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct List;
-        impl<'de> Visitor<'de> for List {
-            type Value = Dims;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a list of dimensions")
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Dims, A::Error> {
-                let mut dims = Few::new();
-                while let Some(dim) = list.next_element()? {
-                    if dims.len() <= Shape::MAX_RANK {
-                        dims.push(dim);
-                    }
-                }
-                Ok(Dims(dims))
-            }
-        }
-        from.deserialize_seq(List)
-    }
-}
-
-/// The tensors of a header by name.
-struct Header(BTreeMap<String, Item>);
-
-impl<'de> Deserialize<'de> for Header {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Entries;
-        impl<'de> Visitor<'de> for Entries {
-            type Value = Header;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("tensors by name")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Header, A::Error> {
-                let mut found = BTreeMap::new();
-                while let Some(name) = entries.next_key::<String>()? {
-                    if name == "__metadata__" {
-                        entries.next_value::<IgnoredAny>()?;
-                    } else {
-                        found.insert(name, entries.next_value()?);
-                    }
-                }
-                Ok(Header(found))
-            }
-        }
-        from.deserialize_map(Entries)
-    }
 }
 
 /// Reads the descriptions of the tensors in a file of this length.
@@ -89,14 +31,19 @@ pub(super) fn describe(file: &File, length: u64) -> Result<BTreeMap<String, Stor
     let size = bytes_at(file, length, 0..8).and_then(|bytes| Some(u64::from_le_bytes(bytes.try_into().ok()?)));
     let start = size.filter(|&size| size <= LONGEST_HEADER).map(|size| 8 + size).ok_or_else(no_file)?;
     let header = bytes_at(file, length, 8..start).ok_or_else(no_file)?;
-    let Header(items) = serde_json::from_slice(&header).map_err(|_| no_file())?;
-    let stored = |(name, item): (String, Item)| tensor(&name, item, start, length).map(|tensor| (name, tensor));
+    let mut items: BTreeMap<String, &RawValue> = serde_json::from_slice(&header).map_err(|_| no_file())?;
+    items.remove("__metadata__");
+    let stored = |(name, item): (String, &RawValue)| {
+        let item = serde_json::from_str(item.get()).map_err(|_| no_file())?;
+        tensor(&name, item, start, length).map(|tensor| (name, tensor))
+    };
     items.into_iter().map(stored).collect()
 }
 
 /// Describes a tensor. The bytes of all tensors are at `start`.
-fn tensor(name: &str, item: Item, start: u64, length: u64) -> Result<Stored, String> {
-    let Item { dtype: Some(dtype), shape: Some(Dims(shape)), data_offsets: Some([from, to]) } = item else {
+fn tensor(name: &str, item: Item<'_>, start: u64, length: u64) -> Result<Stored, String> {
+    let shape = item.shape.and_then(|shape| dims_of(shape.get()));
+    let (Some(dtype), Some(shape), Some([from, to])) = (item.dtype, shape, item.data_offsets) else {
         return Err(format!("its header describes `{name}` incompletely"));
     };
     let element_type = element_type(&dtype).ok_or_else(|| format!("`{name}` is {dtype}, which is not supported"))?;

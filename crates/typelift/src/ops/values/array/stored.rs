@@ -46,6 +46,13 @@ impl Stored {
     }
 }
 
+/// Parses the dimensions in `(3, 4), …` or `[3,4]`, as many as are supported and one more.
+pub(super) fn dims_of(text: &str) -> Option<Few<usize>> {
+    let inside = text.strip_prefix(['(', '['])?.split([')', ']']).next()?;
+    let dims = inside.split(',').map(str::trim).filter(|dim| !dim.is_empty()).take(Shape::MAX_RANK + 1);
+    dims.map(|dim| dim.parse().ok()).collect()
+}
+
 /// Reads bytes of a file of this length; `None` if it ends before.
 pub(super) fn bytes_at(file: &File, length: u64, range: Range<u64>) -> Option<Vec<u8>> {
     let mut bytes = vec![0; usize::try_from(range.end.checked_sub(range.start).filter(|_| range.end <= length)?).ok()?];
