@@ -10,7 +10,7 @@ pub(crate) struct Cursor<'a> {
     pub(crate) text: &'a str,
     pub(crate) at: usize,
     /// End of the text to parse.
-    end: usize,
+    pub(crate) end: usize,
 }
 
 impl<'a> Cursor<'a> {

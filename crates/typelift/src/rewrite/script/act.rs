@@ -7,8 +7,8 @@ use typelift_promote::ElementType;
 
 use super::expression::{Formula, Lets, Own, Resolved};
 use super::names::{all as names, edited, ends as end_names, renamed, tensors, with_suggestion};
-use super::statement::{Owner, Statement};
-use super::{ends, lora, state};
+use super::statement::Owner;
+use super::{ends, state};
 use crate::base::hash::HashSet;
 use crate::base::names::{is_glob, matches_glob, nearest};
 use crate::edit::Edit;
@@ -27,72 +27,46 @@ use crate::rewrite::losses::Losses;
 use crate::rewrite::values;
 use crate::text::xml::ReadError;
 
-impl Statement {
-    /// Applies the statement to an inferred model. `all` are the statements of the script.
-    pub(super) fn apply(&self, model: &mut Model, all: &[Self], lets: &mut Lets) -> Result<(), String> {
-        match self {
-            Self::Rename { old, new } => rename(model, old, new),
-            Self::Input { name, element_type, shape } => {
-                let before = all.iter().find_map(|other| match other {
-                    Self::Before { name: same, value } if same == name => Some(value),
-                    _ => None,
-                });
-                let found = end_names(model, End::Input, name)?;
-                match before {
-                    Some(value) => before_inputs(model, &found, Some((*element_type, shape.as_ref())), value, lets),
-                    None => retype_inputs(model, &found, *element_type, shape.as_ref()),
-                }
-            }
-            Self::Before { name, value } => {
-                if all.iter().any(|other| matches!(other, Self::Input { name: same, .. } if same == name)) {
-                    return Ok(());
-                }
-                let found = end_names(model, End::Input, name)?;
-                before_inputs(model, &found, None, value, lets)
-            }
-            Self::Output { name, element_type } => {
-                let found = end_names(model, End::Output, name)?;
-                model.convert_outputs(&found, *element_type).map(drop).map_err(|error| error.to_string())
-            }
-            Self::After { name, value } => after(model, name, value, lets),
-            Self::Tap { name, new } => tap(model, name, new.as_deref()),
-            Self::Cut { names } => cut(model, names),
-            Self::Piece { from, to } => {
-                let all = |names: &[String]| -> Result<Vec<_>, String> {
-                    let found = names.iter().map(|name| tensors(model, name)).collect::<Result<Vec<_>, _>>()?;
-                    Ok(found.into_iter().flatten().map(|(tensor, _)| tensor).collect())
-                };
-                let (from, to) = (all(from)?, all(to)?);
-                edited(model, |edit| edit.extract(&from, &to))
-            }
-            Self::CutBlocks { numbers } => cut_blocks(model, numbers),
-            Self::Inline { name } => inline(model, name),
-            Self::Join { file, prefix, joints } => join(model, file, prefix, joints),
-            Self::Set { name, value } => set(model, name, value, lets),
-            Self::Info { owner, path, value } => info(model, owner, path, value),
-            Self::Lora { file, scale } => lora::lora(model, file, *scale, lets),
-            Self::Keep { patterns, marks } => keep(model, patterns, *marks),
-            Self::Expect { .. } => Ok(()),
-            Self::Let { name, value } => give_name(model, lets, name, value),
-            Self::AddInput { name, element_type, shape } => {
-                ends::add_input(model, name, *element_type, shape.as_ref()).map(drop)
-            }
-            Self::AddOutput { name, value } => ends::add_output(model, lets, name, value),
-            Self::Remove { end: End::Input, names } => ends::remove_inputs(model, names),
-            Self::Remove { end: End::Output, names } => ends::remove_outputs(model, names),
-            Self::Freeze { name, value } => ends::freeze(model, lets, name, value),
-            Self::Order { end, names } => ends::order(model, *end, names),
-            Self::Redirect { name, value } => ends::redirect(model, lets, name, value),
-            Self::Stateful { past, present, beam } => state::stateful(model, past, present, beam.as_deref()),
-            Self::Stateless { names } => state::stateless(model, names.as_ref()),
-            Self::State { name, element_type, shape } => state::state(model, name, *element_type, shape.as_ref()),
-            Self::Layout { name, value } => ends::layout(model, name, value),
-        }
+/// Changes inputs to a type and shape. Their values are computed by an expression if a statement gives one.
+pub(super) fn input(
+    model: &mut Model,
+    lets: &Lets,
+    name: &str,
+    ty: ElementType,
+    shape: Option<&Shape>,
+) -> Result<(), String> {
+    let found = end_names(model, End::Input, name)?;
+    match lets.find("before", name).and_then(|before| before.value.as_deref()) {
+        Some(value) => before_inputs(model, &found, Some((ty, shape)), value, lets),
+        None => retype_inputs(model, &found, ty, shape),
     }
 }
 
+pub(super) fn before(model: &mut Model, lets: &mut Lets, name: &str, value: &Formula) -> Result<(), String> {
+    if lets.find("input", name).is_some() {
+        return Ok(());
+    }
+    let found = end_names(model, End::Input, name)?;
+    before_inputs(model, &found, None, value, lets)
+}
+
+pub(super) fn output(model: &mut Model, name: &str, ty: ElementType) -> Result<(), String> {
+    let found = end_names(model, End::Output, name)?;
+    model.convert_outputs(&found, ty).map(drop).map_err(|error| error.to_string())
+}
+
+/// Keeps the layers between tensors.
+pub(super) fn extract(model: &mut Model, from: &[String], to: &[String]) -> Result<(), String> {
+    let [from, to] = [from, to].map(|names| {
+        let found = names.iter().map(|name| tensors(model, name)).collect::<Result<Vec<_>, _>>()?;
+        Ok::<_, String>(found.into_iter().flatten().map(|(tensor, _)| tensor).collect::<Vec<_>>())
+    });
+    let (from, to) = (from?, to?);
+    edited(model, |edit| edit.extract(&from, &to))
+}
+
 /// Renames all layers and tensors that a name or pattern matches.
-fn rename(model: &mut Model, old: &str, new: &str) -> Result<(), String> {
+pub(super) fn rename(model: &mut Model, old: &str, new: &str) -> Result<(), String> {
     let error = match model.edit(|edit| edit.rename(old, new)) {
         Ok(()) => return Ok(()),
         Err(error) => error.to_string(),
@@ -108,7 +82,7 @@ fn rename(model: &mut Model, old: &str, new: &str) -> Result<(), String> {
     edited(model, |edit| edit.rename_all(pairs.iter().map(|(old, new)| (old.as_str(), new.as_str()))))
 }
 
-fn tap(model: &mut Model, name: &str, new: Option<&str>) -> Result<(), String> {
+pub(super) fn tap(model: &mut Model, name: &str, new: Option<&str>) -> Result<(), String> {
     let named = |(tensor, found): (Output, String)| {
         let new = new.map(|new| if found == name { Ok(new.to_owned()) } else { renamed(name, new, &found) });
         Ok((tensor, new.transpose()?))
@@ -117,7 +91,7 @@ fn tap(model: &mut Model, name: &str, new: Option<&str>) -> Result<(), String> {
     edited(model, |edit| found.iter().try_for_each(|(tensor, new)| edit.expose(*tensor, new.as_deref()).map(drop)))
 }
 
-fn cut(model: &mut Model, names: &[String]) -> Result<(), String> {
+pub(super) fn cut(model: &mut Model, names: &[String]) -> Result<(), String> {
     names.iter().try_for_each(|name| {
         let found: Vec<_> = tensors(model, name)?.into_iter().map(|(tensor, _)| tensor).collect();
         edited(model, |edit| edit.cut_all(&found).map(drop))
@@ -125,7 +99,7 @@ fn cut(model: &mut Model, names: &[String]) -> Result<(), String> {
 }
 
 /// Extracts blocks: the tensors that they use become inputs, those that others use become outputs.
-fn cut_blocks(model: &mut Model, numbers: &RangeInclusive<u64>) -> Result<(), String> {
+pub(super) fn cut_blocks(model: &mut Model, numbers: &RangeInclusive<u64>) -> Result<(), String> {
     let inside: HashSet<LayerId> =
         layers_of_blocks(model, numbers).into_iter().filter_map(|(place, id)| place.is_model().then_some(id)).collect();
     if inside.is_empty() {
@@ -136,7 +110,7 @@ fn cut_blocks(model: &mut Model, numbers: &RangeInclusive<u64>) -> Result<(), St
 }
 
 /// Replaces If layers of this name by their executed branch, if the condition is known; also in bodies.
-fn inline(model: &mut Model, name: &str) -> Result<(), String> {
+pub(super) fn inline(model: &mut Model, name: &str) -> Result<(), String> {
     let fits = |known: &str| known == name || is_glob(name) && matches_glob(name, known);
     let (mut known, mut is_there) = (Vec::new(), false);
     for (place, graph) in model.walk().rev() {
@@ -156,7 +130,7 @@ fn inline(model: &mut Model, name: &str) -> Result<(), String> {
 }
 
 /// Appends the model of a file to this one.
-fn join(model: &mut Model, file: &Path, prefix: &str, joints: &[(String, String)]) -> Result<(), String> {
+pub(super) fn join(model: &mut Model, file: &Path, prefix: &str, joints: &[(String, String)]) -> Result<(), String> {
     let mut other = Model::open(file).map_err(|error| match error {
         ReadError::Io { source, .. } => format!("cannot read `{}`: {}", file.display(), reason(&source)),
         error => error.to_string(),
@@ -169,7 +143,7 @@ fn join(model: &mut Model, file: &Path, prefix: &str, joints: &[(String, String)
 }
 
 /// Names an expression for later statements.
-fn give_name(model: &mut Model, lets: &mut Lets, name: &str, value: &Formula) -> Result<(), String> {
+pub(super) fn give_name(model: &mut Model, lets: &mut Lets, name: &str, value: &Formula) -> Result<(), String> {
     let value = value.resolve(model, lets, None)?;
     let (tensor, added) = edited(model, |edit| {
         let start = edit.batch_len();
@@ -181,7 +155,7 @@ fn give_name(model: &mut Model, lets: &mut Lets, name: &str, value: &Formula) ->
     Ok(())
 }
 
-fn set(model: &mut Model, name: &str, value: &Formula, lets: &Lets) -> Result<(), String> {
+pub(super) fn set(model: &mut Model, lets: &mut Lets, name: &str, value: &Formula) -> Result<(), String> {
     let all = tensors(model, name)?;
     let found: Vec<_> =
         all.iter().filter_map(|(tensor, found)| Some((*tensor, stored(model, *tensor)?, found))).collect();
@@ -232,7 +206,7 @@ fn assigned(
 }
 
 /// Writes a value into the metadata of the model or of layers.
-fn info(model: &mut Model, owner: &Owner, path: &str, value: &str) -> Result<(), String> {
+pub(super) fn info(model: &mut Model, owner: &Owner, path: &str, value: &str) -> Result<(), String> {
     let (name, key) = match owner {
         Owner::Model => return model.set_rt_info(path, value).map_err(|error| error.describe(model.graph())),
         Owner::Layers(name) => (name.as_str(), path),
@@ -271,7 +245,7 @@ fn port_named(model: &Model, name: &str) -> Option<Output> {
     model.graph().output(tensor).map(|_| tensor)
 }
 
-fn keep(model: &mut Model, patterns: &[KeepPattern], marks: bool) -> Result<(), String> {
+pub(super) fn keep(model: &mut Model, patterns: &[KeepPattern], marks: bool) -> Result<(), String> {
     let kept = Kept::find(model, patterns).map_err(|error| error.to_string())?;
     let done = if marks { precision::mark(model, &kept, Spelling::Both) } else { precision::unmark(model, &kept) };
     done.map(|_| ()).map_err(|error| error.describe(model.graph()))
@@ -337,7 +311,7 @@ fn before_input(
 }
 
 /// Connects the consumers of tensors to an expression of each.
-fn after(model: &mut Model, name: &str, value: &Formula, lets: &Lets) -> Result<(), String> {
+pub(super) fn after(model: &mut Model, lets: &mut Lets, name: &str, value: &Formula) -> Result<(), String> {
     let found = tensors(model, name)?;
     let owns: Vec<_> = found.iter().map(|(tensor, found)| Own { tensor: *tensor, name: Some((name, found)) }).collect();
     let values = value.resolve_all(model, lets, &owns)?;

@@ -30,7 +30,7 @@ pub(super) fn add_input(
     edited(model, |edit| edit.add(input, &[]))
 }
 
-pub(super) fn add_output(model: &mut Model, lets: &Lets, name: &str, value: &Formula) -> Result<(), String> {
+pub(super) fn add_output(model: &mut Model, lets: &mut Lets, name: &str, value: &Formula) -> Result<(), String> {
     let value = value.resolve(model, lets, None)?;
     edited(model, |edit| {
         let tensor = value.build(edit, None)?;
@@ -38,8 +38,15 @@ pub(super) fn add_output(model: &mut Model, lets: &Lets, name: &str, value: &For
     })
 }
 
+pub(super) fn remove(model: &mut Model, end: End, names: &[String]) -> Result<(), String> {
+    match end {
+        End::Input => remove_inputs(model, names),
+        End::Output => remove_outputs(model, names),
+    }
+}
+
 /// Removes outputs, and the layers that only they need.
-pub(super) fn remove_outputs(model: &mut Model, names: &[String]) -> Result<(), String> {
+fn remove_outputs(model: &mut Model, names: &[String]) -> Result<(), String> {
     let mut results = Vec::new();
     for name in names {
         results.extend(ends(model, End::Output, name)?.into_iter().map(|(id, _)| id));
@@ -53,7 +60,7 @@ pub(super) fn remove_outputs(model: &mut Model, names: &[String]) -> Result<(), 
 }
 
 /// Removes inputs that no layer uses.
-pub(super) fn remove_inputs(model: &mut Model, names: &[String]) -> Result<(), String> {
+fn remove_inputs(model: &mut Model, names: &[String]) -> Result<(), String> {
     let mut inputs = Vec::new();
     for name in names {
         for (input, name) in ends(model, End::Input, name)? {
@@ -70,7 +77,7 @@ pub(super) fn remove_inputs(model: &mut Model, names: &[String]) -> Result<(), S
 }
 
 /// Replaces inputs by constants.
-pub(super) fn freeze(model: &mut Model, lets: &Lets, name: &str, value: &Formula) -> Result<(), String> {
+pub(super) fn freeze(model: &mut Model, lets: &mut Lets, name: &str, value: &Formula) -> Result<(), String> {
     let found = ends(model, End::Input, name)?;
     let owns: Vec<_> =
         found.iter().map(|(input, found)| Own { tensor: input.output(0), name: Some((name, found)) }).collect();
@@ -116,7 +123,7 @@ pub(super) fn order(model: &mut Model, end: End, names: &[String]) -> Result<(),
 }
 
 /// Connects the consumers of tensors to an expression.
-pub(super) fn redirect(model: &mut Model, lets: &Lets, name: &str, value: &Formula) -> Result<(), String> {
+pub(super) fn redirect(model: &mut Model, lets: &mut Lets, name: &str, value: &Formula) -> Result<(), String> {
     let found = tensors(model, name)?;
     let owns: Vec<_> = found.iter().map(|(tensor, found)| Own { tensor: *tensor, name: Some((name, found)) }).collect();
     let values = value.resolve_all(model, lets, &owns)?;

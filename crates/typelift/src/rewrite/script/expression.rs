@@ -8,6 +8,7 @@ use std::sync::Arc;
 use typelift_promote::ElementType;
 
 use super::names::{renamed, with_suggestion};
+use super::statement::Statement;
 use crate::base::hash::{HashMap, HashSet};
 use crate::base::names::is_glob;
 use crate::edit::Edit;
@@ -33,9 +34,16 @@ pub(super) struct Lets {
     pub(super) losses: Cell<Losses>,
     /// Tensors of an adapter that belong to no layer.
     pub(super) unused: RefCell<Vec<String>>,
+    /// All statements of the script.
+    pub(super) statements: Vec<Statement>,
 }
 
 impl Lets {
+    /// Finds the first statement that begins with this word and concerns this name.
+    pub(super) fn find(&self, word: &str, name: &str) -> Option<&Statement> {
+        self.statements.iter().find(|statement| statement.kind.word == word && statement.name == name)
+    }
+
     /// Counts values that a statement loses.
     pub(super) fn lose(&self, lost: Losses) {
         let mut losses = self.losses.get();
@@ -66,11 +74,11 @@ pub(super) struct Formula {
 }
 
 impl Formula {
-    /// Parses the expression up to `end`.
-    pub(super) fn read(cursor: &mut Cursor, end: usize) -> Result<Self, NotationError> {
-        let expression = parse::expression(cursor.text, cursor.at..end, &|_| true)?;
-        let text = cursor.text[cursor.at..end].trim().to_owned();
-        cursor.at = end;
+    /// Parses the rest of the text as an expression.
+    pub(super) fn read(cursor: &mut Cursor) -> Result<Self, NotationError> {
+        let expression = parse::expression(cursor.text, cursor.at..cursor.end, &|_| true)?;
+        let text = cursor.rest().trim().to_owned();
+        cursor.at = cursor.end;
         Ok(Self { text, files: expression.side.files().map(Path::to_owned).collect() })
     }
 

@@ -92,8 +92,7 @@ impl FromStr for Script {
     fn from_str(text: &str) -> Result<Self, NotationError> {
         let mut script = Self::default();
         script.read_lines(text)?;
-        for statement in &script.statements {
-            let Statement::Expect { name, .. } = statement else { continue };
+        for Statement { name, .. } in script.expectations() {
             if !script.rules.iter().any(|rule| rule.name() == name) {
                 let at = text.find(name.as_str()).unwrap_or_default();
                 let error = Cursor::new(text).error(at..at + name.len(), format!("no rule is named `{name}`"));
@@ -174,7 +173,11 @@ impl Script {
 
     /// Returns the number of statements that edit the model, without rules and expectations.
     pub fn edits(&self) -> usize {
-        self.statements.iter().filter(|statement| !matches!(statement, Statement::Expect { .. })).count()
+        self.statements.len() - self.expectations().count()
+    }
+
+    fn expectations(&self) -> impl Iterator<Item = &Statement> {
+        self.statements.iter().filter(|statement| statement.expected.is_some())
     }
 
     /// Iterates over the files that it reads when it runs.
@@ -184,7 +187,7 @@ impl Script {
 
     /// True if it changes the inputs and outputs of the model, and not only its computation.
     pub fn edits_interface(&self) -> bool {
-        self.statements.iter().any(|statement| statement.touches() == Touches::InputsAndOutputs)
+        self.statements.iter().any(|statement| statement.kind.touches == Touches::InputsAndOutputs)
     }
 
     /// Returns the names of the inputs that it adds to a model and that no layer uses.
@@ -200,11 +203,10 @@ impl Script {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn unused_inputs<'m>(&self, model: &'m Model) -> Vec<&'m str> {
-        let is_added = |layer: &&Layer| {
-            self.statements.iter().any(|it| matches!(it, Statement::AddInput { name, .. } if name == layer.name()))
-        };
+        let adds_inputs = self.statements.iter().filter(|it| it.kind.word == "add" && it.value.is_none());
+        let added: HashSet<_> = adds_inputs.map(|it| it.name.as_str()).collect();
         let is_unused = |layer: &&Layer| model.graph().users(layer.id()).next().is_none();
-        model.inputs().filter(is_added).filter(is_unused).map(Layer::name).collect()
+        model.inputs().filter(|layer| added.contains(layer.name())).filter(is_unused).map(Layer::name).collect()
     }
 
     /// Applies the statements in their order, then the rules until none matches.
@@ -213,26 +215,25 @@ impl Script {
     /// [`ScriptError`]. The model is consumed, which saves a copy.
     pub fn run(&self, mut model: Model) -> Result<(Model, Report), ScriptError> {
         let written = variables(model.graph(), LayerKind::Assign);
-        let mut lets = Lets::default();
+        let mut lets = Lets { statements: self.statements.clone(), ..Lets::default() };
         let (mut effects, mut lossy, mut errors) = (Vec::new(), Vec::new(), None);
-        let interface = self.statements.iter().filter(|statement| !matches!(statement, Statement::Expect { .. }));
-        if interface.clone().next().is_some() {
+        if self.edits() > 0 {
             let known = Known::errors(&crate::infer(&mut model));
-            for statement in interface {
-                let before = (statement.touches() == Touches::InputsAndOutputs).then(|| effect::Before::new(&model));
-                let done = statement.apply(&mut model, &self.statements, &mut lets);
-                done.map_err(|reason| ScriptError::Statement { statement: statement.text(), reason })?;
+            for statement in self.statements.iter().filter(|statement| statement.expected.is_none()) {
+                let before = (statement.kind.touches == Touches::InputsAndOutputs).then(|| effect::Before::new(&model));
+                let done = statement.apply(&mut model, &mut lets);
+                done.map_err(|reason| ScriptError::Statement { statement: statement.text.clone(), reason })?;
                 let losses = lets.losses.take();
                 let unused = lets.unused.take();
                 if !losses.is_empty() || !unused.is_empty() {
-                    lossy.push(Lossy { statement: statement.text(), losses, unused });
+                    lossy.push(Lossy { statement: statement.text.clone(), losses, unused });
                 }
                 let found = crate::infer(&mut model);
                 if let Some(new) = known.compare(&found).new.first() {
-                    return Err(ScriptError::Statement { statement: statement.text(), reason: describe(new) });
+                    return Err(ScriptError::Statement { statement: statement.text.clone(), reason: describe(new) });
                 }
                 errors = Some(count(&found));
-                effects.extend(before.and_then(|before| before.compare(&model, statement.text())));
+                effects.extend(before.and_then(|before| before.compare(&model, statement.text.clone())));
             }
         }
         let (mut model, mut report) = model.rewritten_with(&self.rules, &lets.tensors)?;
@@ -241,17 +242,15 @@ impl Script {
         report.statements = effects;
         report.lossy = lossy;
         report.errors = report.errors.or(errors);
-        for statement in &self.statements {
-            let Statement::Expect { name, least, most } = statement else { continue };
+        for Statement { name, expected, .. } in self.expectations() {
             let found = report.applied.iter().filter(|site| site.rule == *name).count();
-            if !(*least..=*most).contains(&found) {
-                let expected = match (least, most) {
-                    (least, most) if least == most => format!("{least} times"),
-                    (least, &usize::MAX) => format!("{least} times or more"),
-                    (least, most) => format!("{least} to {most} times"),
-                };
-                return Err(ScriptError::Unexpected { rule: name.clone(), found, expected });
-            }
+            let Some(expected) = expected.as_ref().filter(|expected| !expected.contains(&found)) else { continue };
+            let expected = match (expected.start(), expected.end()) {
+                (least, most) if least == most => format!("{least} times"),
+                (least, &usize::MAX) => format!("{least} times or more"),
+                (least, most) => format!("{least} to {most} times"),
+            };
+            return Err(ScriptError::Unexpected { rule: name.clone(), found, expected });
         }
         Ok((model, report))
     }

@@ -1,53 +1,50 @@
-//! Parsing of statements.
+//! Kinds of statements, and their parsing.
 
-use std::ops::{Range, RangeInclusive};
+use std::fmt::{self, Debug, Display, Formatter};
+use std::ops::Range;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use typelift_promote::ElementType;
-
-use super::Script;
-use super::expression::Formula;
+use super::expression::{Formula, Lets};
+use super::{Script, act, ends, lora, state};
 use crate::base::names::nearest;
 use crate::edit::inputs_outputs::End;
-use crate::model::shape::Shape;
+use crate::model::graph::Model;
 use crate::precision::KeepPattern;
 use crate::rewrite::Rule;
 use crate::rewrite::notation::{Cursor, NotationError, tensor_type};
 
 /// Statement other than a rule. In names, `*` matches any text and `?` any character.
-#[derive(Clone, Debug)]
-pub(super) enum Statement {
-    Rename { old: String, new: String },
-    Input { name: String, element_type: ElementType, shape: Option<Shape> },
-    Before { name: String, value: Formula },
-    Output { name: String, element_type: ElementType },
-    After { name: String, value: Formula },
-    Let { name: String, value: Formula },
-    AddInput { name: String, element_type: ElementType, shape: Option<Shape> },
-    AddOutput { name: String, value: Formula },
-    Remove { end: End, names: Vec<String> },
-    Freeze { name: String, value: Formula },
-    Order { end: End, names: Vec<String> },
-    Redirect { name: String, value: Formula },
-    Stateful { past: String, present: String, beam: Option<String> },
-    Stateless { names: Option<(String, String)> },
-    State { name: String, element_type: ElementType, shape: Option<Shape> },
-    Layout { name: String, value: String },
-    Tap { name: String, new: Option<String> },
-    Cut { names: Vec<String> },
-    Piece { from: Vec<String>, to: Vec<String> },
-    CutBlocks { numbers: RangeInclusive<u64> },
-    Inline { name: String },
-    Join { file: PathBuf, prefix: String, joints: Vec<(String, String)> },
-    Set { name: String, value: Formula },
-    Info { owner: Owner, path: String, value: String },
-    Lora { file: PathBuf, scale: f64 },
-    Keep { patterns: Vec<KeepPattern>, marks: bool },
-    Expect { name: String, least: usize, most: usize },
+#[derive(Clone)]
+pub(super) struct Statement {
+    pub(super) kind: &'static Kind,
+    /// The text for errors and reports, without expressions.
+    pub(super) text: String,
+    /// The name by which other statements find it.
+    pub(super) name: String,
+    pub(super) value: Option<Arc<Formula>>,
+    file: Option<PathBuf>,
+    /// The permitted numbers of applications of the rule `name`.
+    pub(super) expected: Option<RangeInclusive<usize>>,
+    run: Arc<Run>,
+}
+
+/// Edits an inferred model.
+type Run = dyn Fn(&mut Model, &mut Lets) -> Result<(), String> + Send + Sync;
+
+/// Kind of statement.
+pub(super) struct Kind {
+    /// The word that begins it.
+    pub(super) word: &'static str,
+    form: &'static str,
+    pub(super) touches: Touches,
+    /// Parses what follows the word.
+    read: fn(&'static Kind, &mut Cursor) -> Result<Statement, NotationError>,
 }
 
 /// Extent of a statement's changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Touches {
     /// No changes: the statement is a check or names an expression.
     Nothing,
@@ -55,25 +52,6 @@ pub(super) enum Touches {
     Layers,
     /// Inputs, outputs or edges, so that types and shapes can change.
     InputsAndOutputs,
-}
-
-impl Statement {
-    pub(super) fn touches(&self) -> Touches {
-        match self {
-            Self::Let { .. } | Self::Expect { .. } => Touches::Nothing,
-            Self::Rename { .. } | Self::Layout { .. } | Self::Set { .. } => Touches::Layers,
-            Self::Info { .. } | Self::Keep { .. } | Self::Lora { .. } => Touches::Layers,
-            Self::Input { .. } | Self::Output { .. } | Self::AddInput { .. } | Self::AddOutput { .. } => {
-                Touches::InputsAndOutputs
-            }
-            Self::Before { .. } | Self::After { .. } | Self::Redirect { .. } => Touches::InputsAndOutputs,
-            Self::Remove { .. } | Self::Freeze { .. } | Self::Order { .. } => Touches::InputsAndOutputs,
-            Self::Stateful { .. } | Self::Stateless { .. } | Self::State { .. } => Touches::InputsAndOutputs,
-            Self::Tap { .. } | Self::Cut { .. } | Self::Piece { .. } => Touches::InputsAndOutputs,
-            Self::CutBlocks { .. } => Touches::InputsAndOutputs,
-            Self::Inline { .. } | Self::Join { .. } => Touches::InputsAndOutputs,
-        }
-    }
 }
 
 /// Owner of the metadata that a statement writes.
@@ -86,35 +64,192 @@ pub(super) enum Owner {
     Named,
 }
 
-/// The words that begin a statement, each with its form.
-const FORMS: [(&str, &str); 26] = [
-    ("lora", "lora FILE.safetensors [SCALE]"),
-    ("rename", "rename OLD NEW"),
-    ("input", "input NAME : TYPE[SHAPE]"),
-    ("before", "before NAME : EXPRESSION with _"),
-    ("output", "output NAME : TYPE"),
-    ("after", "after NAME : EXPRESSION with _"),
-    ("tap", "tap TENSOR [as NAME]"),
-    ("cut", "cut [A, …] .. [B, …]"),
-    ("inline", "inline IF"),
-    ("join", "join FILE.xml [as PREFIX] [: OUTPUT -> INPUT, …]"),
-    ("set", "set CONSTANT = EXPRESSION"),
-    ("info", "info [LAYER] : KEY/KEY = VALUE"),
-    ("keep", "keep f32 NAME, …"),
-    ("unkeep", "unkeep NAME, …"),
-    ("expect", "expect RULE NUMBER"),
-    ("def", "def NAME(x, …) = EXPRESSION"),
-    ("let", "let NAME = EXPRESSION"),
-    ("add", "add input NAME : TYPE[SHAPE]` or `add output NAME = EXPRESSION"),
-    ("remove", "remove output NAME, …` or `remove input NAME, …"),
-    ("freeze", "freeze INPUT = EXPRESSION"),
-    ("order", "order inputs NAME, …` or `order outputs NAME, …"),
-    ("redirect", "redirect TENSOR -> EXPRESSION"),
-    ("stateful", "stateful INPUT -> OUTPUT [reorder INPUT]"),
-    ("stateless", "stateless [INPUT -> OUTPUT]"),
-    ("state", "state NAME : TYPE[SHAPE]"),
-    ("layout", "layout NAME = LAYOUT"),
+static KINDS: [Kind; 25] = [
+    kind("lora", "lora FILE.safetensors [SCALE]", Touches::Layers, |kind, cursor| {
+        let file = PathBuf::from(cursor.name("the .safetensors file of an adapter")?);
+        let scale = if cursor.is_done() { Some(1.0) } else { cursor.clone().name("")?.parse().ok() };
+        let scale = scale.filter(|scale: &f64| scale.is_finite());
+        let scale = scale.ok_or_else(|| cursor.expected("a number, the scale of the adapter"))?;
+        cursor.at = if cursor.is_done() { cursor.at } else { cursor.end };
+        let path = file.clone();
+        let run = move |model: &mut Model, lets: &mut Lets| lora::lora(model, &path, scale, lets);
+        Ok(Statement { file: Some(file.clone()), ..Statement::new(kind, file.display(), run) })
+    }),
+    kind("rename", "rename OLD NEW", Touches::Layers, |kind, cursor| {
+        let (old, new) = (cursor.name("the old name")?, cursor.name("the new name")?);
+        let text = format!("{old} {new}");
+        Ok(Statement::new(kind, text, move |model, _| act::rename(model, &old, &new)))
+    }),
+    kind("input", "input NAME : TYPE[SHAPE]", Touches::InputsAndOutputs, |kind, cursor| {
+        let name = name_before_colon(cursor)?;
+        let (ty, shape) = tensor_type(cursor)?;
+        let text = format!("{name} : {ty}{}", shape.as_ref().map(ToString::to_string).unwrap_or_default());
+        let own = name.clone();
+        let run = move |model: &mut Model, lets: &mut Lets| act::input(model, lets, &own, ty, shape.as_ref());
+        Ok(Statement { name, ..Statement::new(kind, text, run) })
+    }),
+    kind("before", "before NAME : EXPRESSION with _", Touches::InputsAndOutputs, |kind, cursor| {
+        let name = name_before_colon(cursor)?;
+        with_value(kind, cursor, name, "", act::before)
+    }),
+    kind("output", "output NAME : TYPE", Touches::InputsAndOutputs, |kind, cursor| {
+        let name = name_before_colon(cursor)?;
+        let (ty, _) = tensor_type(cursor)?;
+        let text = format!("{name} : {ty}");
+        Ok(Statement::new(kind, text, move |model, _| act::output(model, &name, ty)))
+    }),
+    kind("after", "after NAME : EXPRESSION with _", Touches::InputsAndOutputs, |kind, cursor| {
+        let name = name_before_colon(cursor)?;
+        with_value(kind, cursor, name, "", act::after)
+    }),
+    kind("tap", "tap TENSOR [as NAME]", Touches::InputsAndOutputs, |kind, cursor| {
+        let name = cursor.name("a tensor")?;
+        let new = cursor.eat_word("as").then(|| cursor.name("the name of the output")).transpose()?;
+        Ok(Statement::new(kind, name.clone(), move |model, _| act::tap(model, &name, new.as_deref())))
+    }),
+    kind("cut", "cut [A, …] .. [B, …]", Touches::InputsAndOutputs, |kind, cursor| {
+        if let Some(numbers) = blocks(cursor)? {
+            let text = format!("block {}..{}", numbers.start(), numbers.end());
+            return Ok(Statement::new(kind, text, move |model, _| act::cut_blocks(model, &numbers)));
+        }
+        let from = names(cursor)?;
+        let to = cursor.eat("..").then(|| names(cursor)).transpose()?;
+        match to {
+            _ if from.is_empty() && to.as_ref().is_none_or(Vec::is_empty) => Err(cursor.expected("a tensor")),
+            Some(to) => {
+                let text = format!("{} .. {}", from.join(", "), to.join(", "));
+                Ok(Statement::new(kind, text.trim(), move |model, _| act::extract(model, &from, &to)))
+            }
+            None => Ok(Statement::new(kind, from.join(", "), move |model, _| act::cut(model, &from))),
+        }
+    }),
+    kind("inline", "inline IF", Touches::InputsAndOutputs, |kind, cursor| {
+        let name = cursor.name("an If")?;
+        Ok(Statement::new(kind, name.clone(), move |model, _| act::inline(model, &name)))
+    }),
+    kind("join", "join FILE.xml [as PREFIX] [: OUTPUT -> INPUT, …]", Touches::InputsAndOutputs, |kind, cursor| {
+        let file = PathBuf::from(cursor.name("the file of a model")?);
+        let prefix = if cursor.eat_word("as") { cursor.name("the prefix of its names")? } else { String::new() };
+        let mut joints = Vec::new();
+        let mut has_more = cursor.eat(":");
+        while has_more {
+            let output = item(cursor)?.ok_or_else(|| cursor.expected("an output of this model"))?;
+            cursor.expect("->")?;
+            let input = item(cursor)?.ok_or_else(|| cursor.expected("an input of the other model"))?;
+            joints.push((output, input));
+            has_more = cursor.eat(",");
+        }
+        let path = file.clone();
+        let run = move |model: &mut Model, _: &mut Lets| act::join(model, &path, &prefix, &joints);
+        Ok(Statement { file: Some(file.clone()), ..Statement::new(kind, file.display(), run) })
+    }),
+    kind("set", "set CONSTANT = EXPRESSION", Touches::Layers, |kind, cursor| {
+        let name = cursor.name("a constant")?;
+        with_value(kind, cursor, name, "=", act::set)
+    }),
+    kind("info", "info [LAYER] : KEY/KEY = VALUE", Touches::Layers, info),
+    kind("keep", "keep f32 NAME, …", Touches::Layers, |kind, cursor| {
+        let (start, ty) = (cursor.at, cursor.name("f32")?);
+        if ty != "f32" {
+            let error = cursor.error(start..cursor.at, format!("layers are kept in f32, not in {ty}"));
+            return Err(error.with_help("write `keep f32 NAME`: OpenVINO has no mark for another type"));
+        }
+        let (patterns, text) = patterns(cursor)?;
+        Ok(Statement::new(kind, format!("f32 {text}"), move |model, _| act::keep(model, &patterns, true)))
+    }),
+    kind("unkeep", "unkeep NAME, …", Touches::Layers, |kind, cursor| {
+        let (patterns, text) = patterns(cursor)?;
+        Ok(Statement::new(kind, text, move |model, _| act::keep(model, &patterns, false)))
+    }),
+    kind("expect", "expect RULE NUMBER", Touches::Nothing, |kind, cursor| {
+        let name = cursor.name("the name of a rule")?;
+        let expected = Some(bounds(cursor)?);
+        Ok(Statement { expected, name: name.clone(), ..Statement::new(kind, name, |_, _| Ok(())) })
+    }),
+    kind("let", "let NAME = EXPRESSION", Touches::Nothing, |kind, cursor| {
+        let name = cursor.word().to_owned();
+        if name.is_empty() || name == "_" {
+            return Err(cursor.expected("a name"));
+        }
+        with_value(kind, cursor, name, "=", act::give_name)
+    }),
+    kind(
+        "add",
+        "add input NAME : TYPE[SHAPE]` or `add output NAME = EXPRESSION",
+        Touches::InputsAndOutputs,
+        |kind, cursor| {
+            if which_end(cursor)? == End::Input {
+                let name = name_before_colon(cursor)?;
+                let (ty, shape) = tensor_type(cursor)?;
+                let (text, own) = (format!("input {name}"), name.clone());
+                let run =
+                    move |model: &mut Model, _: &mut Lets| ends::add_input(model, &own, ty, shape.as_ref()).map(drop);
+                return Ok(Statement { name, ..Statement::new(kind, text, run) });
+            }
+            let name = cursor.name("the name of the output")?;
+            let added = with_value(kind, cursor, name, "=", ends::add_output)?;
+            Ok(Statement { text: format!("add output {}", added.name), ..added })
+        },
+    ),
+    kind("remove", "remove output NAME, …` or `remove input NAME, …", Touches::InputsAndOutputs, |kind, cursor| {
+        let (end, names) = (which_end(cursor)?, some_names(cursor)?);
+        let text = format!("{end} {}", names.join(", "));
+        Ok(Statement::new(kind, text, move |model, _| ends::remove(model, end, &names)))
+    }),
+    kind("freeze", "freeze INPUT = EXPRESSION", Touches::InputsAndOutputs, |kind, cursor| {
+        let name = cursor.name("an input")?;
+        with_value(kind, cursor, name, "=", ends::freeze)
+    }),
+    kind("order", "order inputs NAME, …` or `order outputs NAME, …", Touches::InputsAndOutputs, |kind, cursor| {
+        let (end, names) = (which_end(cursor)?, some_names(cursor)?);
+        let text = format!("{end}s {}", names.join(", "));
+        Ok(Statement::new(kind, text, move |model, _| ends::order(model, end, &names)))
+    }),
+    kind("redirect", "redirect TENSOR -> EXPRESSION", Touches::InputsAndOutputs, |kind, cursor| {
+        let name = cursor.name("a tensor")?;
+        with_value(kind, cursor, name, "->", ends::redirect)
+    }),
+    kind("stateful", "stateful INPUT -> OUTPUT [reorder INPUT]", Touches::InputsAndOutputs, |kind, cursor| {
+        let (past, present) = pair(cursor, "an input", "the output with its next value")?;
+        let beam = cursor.eat_word("reorder").then(|| cursor.name("an input of indices")).transpose()?;
+        let text = format!("{past} -> {present}");
+        Ok(Statement::new(kind, text, move |model, _| state::stateful(model, &past, &present, beam.as_deref())))
+    }),
+    kind("stateless", "stateless [INPUT -> OUTPUT]", Touches::InputsAndOutputs, |kind, cursor| {
+        if cursor.is_done() {
+            return Ok(Statement::new(kind, "", |model, _| state::stateless(model, None)));
+        }
+        let names = pair(cursor, "the name of the input", "the name of the output")?;
+        let text = format!("{} -> {}", names.0, names.1);
+        Ok(Statement::new(kind, text, move |model, _| state::stateless(model, Some(&names))))
+    }),
+    kind("state", "state NAME : TYPE[SHAPE]", Touches::InputsAndOutputs, |kind, cursor| {
+        let name = name_before_colon(cursor)?;
+        let (ty, shape) = tensor_type(cursor)?;
+        Ok(Statement::new(kind, name.clone(), move |model, _| state::state(model, &name, ty, shape.as_ref())))
+    }),
+    kind("layout", "layout NAME = LAYOUT", Touches::Layers, |kind, cursor| {
+        let name = cursor.name("an input or output")?;
+        cursor.expect("=")?;
+        cursor.skip_space();
+        let text = cursor.rest();
+        let value = match cursor.quoted()? {
+            Some(quoted) => quoted,
+            None => text.split(" #").next().unwrap_or(text).split_whitespace().collect(),
+        };
+        cursor.at = cursor.end;
+        Ok(Statement::new(kind, name.clone(), move |model, _| ends::layout(model, &name, &value)))
+    }),
 ];
+
+const fn kind(
+    word: &'static str,
+    form: &'static str,
+    touches: Touches,
+    read: fn(&'static Kind, &mut Cursor) -> Result<Statement, NotationError>,
+) -> Kind {
+    Kind { word, form, touches, read }
+}
 
 const REMOVAL: &str =
     "`redirect LAYER -> TENSOR` connects the consumers of a layer to a tensor before it, and removes it";
@@ -149,22 +284,20 @@ impl Script {
         if word == "def" && is_statement {
             return self.definitions.read(text, cursor.at..range.end);
         }
-        let statement = if is_statement { Statement::read(word, &mut cursor, range.end) } else { Ok(None) };
-        let form = FORMS.iter().find(|(known, _)| *known == word).map(|(_, form)| format!("write `{form}`"));
-        let with_form = |error: NotationError| match &form {
-            Some(form) if error.help().is_none() => error.with_help(form),
-            _ => error,
-        };
-        let statement = statement.map_err(with_form)?;
-        let Some(statement) = statement else {
+        let Some(kind) = KINDS.iter().find(|kind| is_statement && kind.word == word) else {
             cursor.at = start;
             return self.rule(text, cursor, range);
         };
-        if !cursor.is_done() {
-            return Err(with_form(cursor.expected("the end of the line")));
+        let mut statement = (kind.read)(kind, &mut cursor);
+        if statement.is_ok() && !cursor.is_done() {
+            statement = Err(cursor.expected("the end of the line"));
         }
-        if let Statement::Let { name, .. } = &statement {
-            self.definitions.declare(name);
+        let statement = statement.map_err(|error| match error.help() {
+            Some(_) => error,
+            None => error.with_help(format!("write `{}`", kind.form)),
+        })?;
+        if kind.word == "let" {
+            self.definitions.declare(&statement.name);
         }
         self.statements.push(statement);
         Ok(())
@@ -177,8 +310,8 @@ impl Script {
         let rest = &text[start..range.end];
         let is_rule = rest.contains("=>") || rest.contains('(') || ["try", "once"].contains(&name);
         let foreign = FOREIGN.iter().find(|(word, _)| *word == name).map(|(_, help)| (*help).to_owned());
-        let help = foreign
-            .or_else(|| nearest(name, FORMS.map(|(word, _)| word)).map(|near| format!("did you mean `{near}`?")));
+        let words = KINDS.iter().map(|kind| kind.word).chain(["def"]);
+        let help = foreign.or_else(|| nearest(name, words).map(|near| format!("did you mean `{near}`?")));
         if !is_rule && let Some(help) = help {
             let error = cursor.error(start..start + name.len(), format!("`{name}` is not a statement"));
             return Err(error.with_help(help));
@@ -188,258 +321,97 @@ impl Script {
     }
 }
 
+impl Debug for Statement {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
 impl Statement {
-    /// Parses the statement that begins with this word and ends at `end`; `None` if the word begins no statement.
-    fn read(word: &str, cursor: &mut Cursor, end: usize) -> Result<Option<Self>, NotationError> {
-        Ok(Some(match word {
-            "rename" => Self::Rename { old: cursor.name("the old name")?, new: cursor.name("the new name")? },
-            "input" => {
-                let name = name_before_colon(cursor)?;
-                let (element_type, shape) = tensor_type(cursor)?;
-                Self::Input { name, element_type, shape }
-            }
-            "output" => {
-                let name = name_before_colon(cursor)?;
-                Self::Output { name, element_type: tensor_type(cursor)?.0 }
-            }
-            "before" | "after" => {
-                let name = name_before_colon(cursor)?;
-                let value = Formula::read(cursor, end)?;
-                if word == "before" { Self::Before { name, value } } else { Self::After { name, value } }
-            }
-            "tap" => {
-                let name = cursor.name("a tensor")?;
-                let new = cursor.eat_word("as").then(|| cursor.name("the name of the output")).transpose()?;
-                Self::Tap { name, new }
-            }
-            "cut" if let Some(numbers) = blocks(cursor)? => Self::CutBlocks { numbers },
-            "cut" => {
-                let from = names(cursor)?;
-                let to = cursor.eat("..").then(|| names(cursor)).transpose()?;
-                match to {
-                    _ if from.is_empty() && to.as_ref().is_none_or(Vec::is_empty) => {
-                        return Err(cursor.expected("a tensor"));
-                    }
-                    Some(to) => Self::Piece { from, to },
-                    None => Self::Cut { names: from },
-                }
-            }
-            "inline" => Self::Inline { name: cursor.name("an If")? },
-            "join" => Self::join(cursor)?,
-            "set" => {
-                let name = cursor.name("a constant")?;
-                cursor.expect("=")?;
-                Self::Set { name, value: Formula::read(cursor, end)? }
-            }
-            "info" => Self::info(cursor)?,
-            "lora" => {
-                let file = cursor.name("the .safetensors file of an adapter")?.into();
-                let scale = if cursor.is_done() { Some(1.0) } else { cursor.clone().name("")?.parse().ok() };
-                let scale = scale
-                    .filter(|scale: &f64| scale.is_finite())
-                    .ok_or_else(|| cursor.expected("a number, the scale of the adapter"))?;
-                cursor.at = if cursor.is_done() { cursor.at } else { end };
-                Self::Lora { file, scale }
-            }
-            "keep" => {
-                let (start, ty) = (cursor.at, cursor.name("f32")?);
-                if ty != "f32" {
-                    let error = cursor.error(start..cursor.at, format!("layers are kept in f32, not in {ty}"));
-                    return Err(error.with_help("write `keep f32 NAME`: OpenVINO has no mark for another type"));
-                }
-                Self::Keep { patterns: patterns(cursor)?, marks: true }
-            }
-            "unkeep" => Self::Keep { patterns: patterns(cursor)?, marks: false },
-            "expect" => {
-                let name = cursor.name("the name of a rule")?;
-                let (least, most) = bounds(cursor)?;
-                Self::Expect { name, least, most }
-            }
-            _ => return Self::rewiring(word, cursor, end),
-        }))
+    fn new(
+        kind: &'static Kind,
+        text: impl Display,
+        run: impl Fn(&mut Model, &mut Lets) -> Result<(), String> + Send + Sync + 'static,
+    ) -> Self {
+        let text = format!("{} {text}", kind.word).trim_end().to_owned();
+        Self { kind, text, name: String::new(), value: None, file: None, expected: None, run: Arc::new(run) }
     }
 
-    /// Parses statements about edges, state and layouts.
-    fn rewiring(word: &str, cursor: &mut Cursor, end: usize) -> Result<Option<Self>, NotationError> {
-        Ok(Some(match word {
-            "let" => {
-                let name = cursor.word().to_owned();
-                if name.is_empty() || name == "_" {
-                    return Err(cursor.expected("a name"));
-                }
-                cursor.expect("=")?;
-                Self::Let { name, value: Formula::read(cursor, end)? }
-            }
-            "add" if which_end(cursor)? == End::Input => {
-                let name = name_before_colon(cursor)?;
-                let (element_type, shape) = tensor_type(cursor)?;
-                Self::AddInput { name, element_type, shape }
-            }
-            "add" => {
-                let name = cursor.name("the name of the output")?;
-                cursor.expect("=")?;
-                Self::AddOutput { name, value: Formula::read(cursor, end)? }
-            }
-            "remove" => Self::Remove { end: which_end(cursor)?, names: some_names(cursor)? },
-            "order" => Self::Order { end: which_end(cursor)?, names: some_names(cursor)? },
-            "freeze" => {
-                let name = cursor.name("an input")?;
-                cursor.expect("=")?;
-                Self::Freeze { name, value: Formula::read(cursor, end)? }
-            }
-            "redirect" => {
-                let name = cursor.name("a tensor")?;
-                cursor.expect("->")?;
-                Self::Redirect { name, value: Formula::read(cursor, end)? }
-            }
-            "stateful" => {
-                let past = cursor.name("an input")?;
-                cursor.expect("->")?;
-                let present = cursor.name("the output with its next value")?;
-                let beam = cursor.eat_word("reorder").then(|| cursor.name("an input of indices")).transpose()?;
-                Self::Stateful { past, present, beam }
-            }
-            "stateless" if cursor.is_done() => Self::Stateless { names: None },
-            "stateless" => {
-                let past = cursor.name("the name of the input")?;
-                cursor.expect("->")?;
-                Self::Stateless { names: Some((past, cursor.name("the name of the output")?)) }
-            }
-            "state" => {
-                let name = name_before_colon(cursor)?;
-                let (element_type, shape) = tensor_type(cursor)?;
-                Self::State { name, element_type, shape }
-            }
-            "layout" => {
-                let name = cursor.name("an input or output")?;
-                cursor.expect("=")?;
-                cursor.skip_space();
-                let text = &cursor.text[cursor.at..end];
-                let value = match cursor.quoted()? {
-                    Some(quoted) => quoted,
-                    None => text.split(" #").next().unwrap_or(text).split_whitespace().collect(),
-                };
-                cursor.at = end;
-                Self::Layout { name, value }
-            }
-            _ => return Ok(None),
-        }))
+    pub(super) fn apply(&self, model: &mut Model, lets: &mut Lets) -> Result<(), String> {
+        (self.run)(model, lets)
     }
 
-    /// Parses `[[LAYER] :] PATH = VALUE`.
-    fn info(cursor: &mut Cursor) -> Result<Self, NotationError> {
-        let mut ahead = cursor.clone();
-        let owner = if ahead.eat(":") {
-            *cursor = ahead;
-            Owner::Model
-        } else if let Ok(name) = name_before_colon(&mut ahead) {
-            *cursor = ahead;
-            Owner::Layers(name)
-        } else {
-            Owner::Named
-        };
-        cursor.skip_space();
-        let start = cursor.at;
-        // Up to white space or `=` outside of quotes.
-        let (mut end, mut is_quoted) = (start, false);
-        for c in cursor.text[start..].chars() {
-            is_quoted ^= c == '"';
-            if !is_quoted && (c.is_whitespace() || c == '=') {
-                break;
-            }
-            end += c.len_utf8();
-        }
-        let path = &cursor.text[start..end];
-        cursor.at = end;
-        if path.is_empty() {
-            return Err(cursor.expected("the path of the value, such as `runtime_options/KV_CACHE_PRECISION`"));
-        }
-        let path = path.to_owned();
-        if path.contains('.') && !path.contains(['/', '"']) && !matches!(owner, Owner::Layers(_)) {
-            let error = cursor.error(start..cursor.at, format!("`{path}` would be one key with a dot in its name"));
-            let help = format!(
-                "write `info {} = …` for nested keys, or `info \"{path}\" = …` for one key",
-                path.replace('.', "/")
-            );
-            return Err(error.with_help(help));
-        }
-        cursor.expect("=")?;
-        Ok(Self::Info { owner, path, value: cursor.name("a value")? })
+    pub(super) fn files(&self) -> impl Iterator<Item = &Path> {
+        self.file.as_deref().into_iter().chain(self.value.iter().flat_map(|value| value.files()))
     }
+}
 
-    /// Parses `FILE [as PREFIX] [: OUTPUT -> INPUT, …]`.
-    fn join(cursor: &mut Cursor) -> Result<Self, NotationError> {
-        let file = cursor.name("the file of a model")?.into();
-        let prefix = if cursor.eat_word("as") { cursor.name("the prefix of its names")? } else { String::new() };
-        let mut joints = Vec::new();
-        if cursor.eat(":") {
-            loop {
-                let output = item(cursor)?.ok_or_else(|| cursor.expected("an output of this model"))?;
-                cursor.expect("->")?;
-                let input = item(cursor)?.ok_or_else(|| cursor.expected("an input of the other model"))?;
-                joints.push((output, input));
-                if !cursor.eat(",") {
-                    break;
-                }
-            }
-        }
-        Ok(Self::Join { file, prefix, joints })
-    }
+/// Parses a sign and the expression for this name.
+fn with_value(
+    kind: &'static Kind,
+    cursor: &mut Cursor,
+    name: String,
+    sign: &str,
+    run: fn(&mut Model, &mut Lets, &str, &Formula) -> Result<(), String>,
+) -> Result<Statement, NotationError> {
+    cursor.expect(sign)?;
+    let value = Arc::new(Formula::read(cursor)?);
+    let (of, by) = (name.clone(), value.clone());
+    let statement = Statement::new(kind, &name, move |model, lets| run(model, lets, &of, &by));
+    Ok(Statement { name, value: Some(value), ..statement })
+}
 
-    pub(super) fn files(&self) -> Vec<&Path> {
-        match self {
-            Self::Join { file, .. } | Self::Lora { file, .. } => vec![file],
-            Self::Set { value, .. }
-            | Self::Let { value, .. }
-            | Self::AddOutput { value, .. }
-            | Self::Freeze { value, .. }
-            | Self::Redirect { value, .. }
-            | Self::Before { value, .. }
-            | Self::After { value, .. } => value.files().collect(),
-            _ => Vec::new(),
+/// Parses `[[LAYER] :] PATH = VALUE`.
+fn info(kind: &'static Kind, cursor: &mut Cursor) -> Result<Statement, NotationError> {
+    let mut ahead = cursor.clone();
+    let owner = if ahead.eat(":") {
+        *cursor = ahead;
+        Owner::Model
+    } else if let Ok(name) = name_before_colon(&mut ahead) {
+        *cursor = ahead;
+        Owner::Layers(name)
+    } else {
+        Owner::Named
+    };
+    cursor.skip_space();
+    let start = cursor.at;
+    // Up to white space or `=` outside of quotes.
+    let (mut end, mut is_quoted) = (start, false);
+    for c in cursor.text[start..].chars() {
+        is_quoted ^= c == '"';
+        if !is_quoted && (c.is_whitespace() || c == '=') {
+            break;
         }
+        end += c.len_utf8();
     }
+    let path = &cursor.text[start..end];
+    cursor.at = end;
+    if path.is_empty() {
+        return Err(cursor.expected("the path of the value, such as `runtime_options/KV_CACHE_PRECISION`"));
+    }
+    let path = path.to_owned();
+    if path.contains('.') && !path.contains(['/', '"']) && !matches!(owner, Owner::Layers(_)) {
+        let error = cursor.error(start..cursor.at, format!("`{path}` would be one key with a dot in its name"));
+        let help = format!(
+            "write `info {} = …` for nested keys, or `info \"{path}\" = …` for one key",
+            path.replace('.', "/")
+        );
+        return Err(error.with_help(help));
+    }
+    cursor.expect("=")?;
+    let value = cursor.name("a value")?;
+    let text = match &owner {
+        Owner::Layers(name) => format!("{name} : {path}"),
+        _ => path.clone(),
+    };
+    Ok(Statement::new(kind, text, move |model, _| act::info(model, &owner, &path, &value)))
+}
 
-    pub(super) fn text(&self) -> String {
-        match self {
-            Self::Rename { old, new } => format!("rename {old} {new}"),
-            Self::Input { name, element_type, shape } => {
-                format!("input {name} : {element_type}{}", shape.as_ref().map(ToString::to_string).unwrap_or_default())
-            }
-            Self::Before { name, .. } => format!("before {name}"),
-            Self::Output { name, element_type } => format!("output {name} : {element_type}"),
-            Self::After { name, .. } => format!("after {name}"),
-            Self::Tap { name, .. } => format!("tap {name}"),
-            Self::Inline { name } => format!("inline {name}"),
-            Self::Cut { names } => format!("cut {}", names.join(", ")),
-            Self::Piece { from, to } => {
-                format!("cut {} .. {}", from.join(", "), to.join(", ")).replace("  ", " ").trim_end().to_owned()
-            }
-            Self::CutBlocks { numbers } => format!("cut block {}..{}", numbers.start(), numbers.end()),
-            Self::Join { file, .. } => format!("join {}", file.display()),
-            Self::Lora { file, .. } => format!("lora {}", file.display()),
-            Self::Set { name, .. } => format!("set {name}"),
-            Self::Info { owner: Owner::Layers(name), path, .. } => format!("info {name} : {path}"),
-            Self::Info { path, .. } => format!("info {path}"),
-            Self::Keep { patterns, marks } => {
-                let patterns: Vec<_> = patterns.iter().map(ToString::to_string).collect();
-                format!("{} {}", if *marks { "keep f32" } else { "unkeep" }, patterns.join(" "))
-            }
-            Self::Expect { name, .. } => format!("expect {name}"),
-            Self::Let { name, .. } => format!("let {name}"),
-            Self::AddInput { name, .. } => format!("add input {name}"),
-            Self::AddOutput { name, .. } => format!("add output {name}"),
-            Self::Remove { end, names } => format!("remove {end} {}", names.join(", ")),
-            Self::Freeze { name, .. } => format!("freeze {name}"),
-            Self::Order { end, names } => format!("order {end}s {}", names.join(", ")),
-            Self::Redirect { name, .. } => format!("redirect {name}"),
-            Self::Stateful { past, present, .. } => format!("stateful {past} -> {present}"),
-            Self::Stateless { names: Some((past, present)) } => format!("stateless {past} -> {present}"),
-            Self::Stateless { names: None } => "stateless".to_owned(),
-            Self::State { name, .. } => format!("state {name}"),
-            Self::Layout { name, .. } => format!("layout {name}"),
-        }
-    }
+/// Parses `FIRST -> SECOND`.
+fn pair(cursor: &mut Cursor, first: &str, second: &str) -> Result<(String, String), NotationError> {
+    let first = cursor.name(first)?;
+    cursor.expect("->")?;
+    Ok((first, cursor.name(second)?))
 }
 
 /// Parses `input`, `inputs`, `output` or `outputs`.
@@ -516,8 +488,8 @@ fn names_in_brackets(cursor: &mut Cursor) -> Result<Option<Vec<String>>, Notatio
     Ok(Some(names))
 }
 
-/// Parses the patterns up to the end of a statement, one at least: names, or `block 0..1`.
-fn patterns(cursor: &mut Cursor) -> Result<Vec<KeepPattern>, NotationError> {
+/// Parses the patterns up to the end of a statement, one at least: names, or `block 0..1`. Also returns their text.
+fn patterns(cursor: &mut Cursor) -> Result<(Vec<KeepPattern>, String), NotationError> {
     let mut patterns = Vec::new();
     while patterns.is_empty() || !cursor.is_done() {
         patterns.push(match blocks(cursor)? {
@@ -525,7 +497,8 @@ fn patterns(cursor: &mut Cursor) -> Result<Vec<KeepPattern>, NotationError> {
             None => KeepPattern::from(cursor.name("a layer")?.as_str()),
         });
     }
-    Ok(patterns)
+    let text = patterns.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    Ok((patterns, text))
 }
 
 /// Parses `block 10..20` or `block 3`, if it comes here. A name `block` without numbers is an ordinary one.
@@ -567,16 +540,16 @@ fn name_before_colon(cursor: &mut Cursor) -> Result<String, NotationError> {
 }
 
 /// Parses `1`, `1..`, `..3`, `1..3`.
-fn bounds(cursor: &mut Cursor) -> Result<(usize, usize), NotationError> {
+fn bounds(cursor: &mut Cursor) -> Result<RangeInclusive<usize>, NotationError> {
     cursor.skip_space();
     let start = cursor.at;
     let text = cursor.run(|c| !c.is_whitespace());
     let parse = |text: &str, open: usize| if text.is_empty() { Some(open) } else { text.parse().ok() };
     let bounds = match text.split_once("..") {
-        Some((least, most)) => parse(least, 0).zip(parse(most, usize::MAX)),
-        None => text.parse().ok().map(|count| (count, count)),
+        Some((least, most)) => parse(least, 0).zip(parse(most, usize::MAX)).map(|(least, most)| least..=most),
+        None => text.parse().ok().map(|count| count..=count),
     };
     bounds
-        .filter(|(least, most)| least <= most && !text.is_empty())
+        .filter(|bounds| !bounds.is_empty() && !text.is_empty())
         .ok_or_else(|| cursor.error(start..cursor.at, "expected a number of applications: `1`, `1..` or `1..3`"))
 }
