@@ -87,10 +87,18 @@ impl Model {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn edit<T>(&mut self, edits: impl FnOnce(&mut Edit<'_>) -> Result<T, EditError>) -> Result<T, EditError> {
-        let value = self.as_edit().attempt(|edit| {
+        self.edit_or(edits)
+    }
+
+    /// Does the same as [`edit`](Self::edit), for any type of error.
+    pub(crate) fn edit_or<T, E: From<EditError>>(
+        &mut self,
+        edits: impl FnOnce(&mut Edit<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let value = self.as_edit().attempt_or(|edit| {
             let value = edits(edit)?;
             edit.graph.check_batch()?;
-            Ok(value)
+            Ok::<_, E>(value)
         })?;
         self.graph.commit();
         Ok(value)
@@ -149,6 +157,11 @@ impl Edit<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn attempt<T>(&mut self, edits: impl FnOnce(&mut Edit<'_>) -> Result<T, EditError>) -> Result<T, EditError> {
+        self.attempt_or(edits)
+    }
+
+    /// Does the same as [`attempt`](Self::attempt), for any type of error.
+    pub(crate) fn attempt_or<T, E>(&mut self, edits: impl FnOnce(&mut Edit<'_>) -> Result<T, E>) -> Result<T, E> {
         let mark = (self.graph.batch_len(), self.weights.len_of_tail());
         let mut attempt = Attempt { edit: self, mark, is_kept: false };
         let value = edits(attempt.edit)?;

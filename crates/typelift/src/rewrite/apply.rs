@@ -7,16 +7,14 @@ use typelift_promote::ElementType;
 
 use super::bound::{Bindings, Bound, same_value};
 use super::build::{Added, Build, Key, Matched};
-use super::losses::Losses;
+use super::builtin::{Builtin, Scan};
 use super::matching::{self, Depth};
 use super::operations::{operation_of, operations, root_of, root_operations};
 use super::roots::Limits;
 use super::subject::Subject;
-use super::swap::{Found, OnRefusal, Placed, swap, swap_all};
+use super::swap::{Found, OnRefusal, Placed, all_outputs, pairs, swap};
 use super::term::{LayerTerm, Side, TermKind};
-use super::{
-    Match, New, Pattern, Replacement, Report, RewriteError, Right, Rule, Site, duplicates, known, pieces, values,
-};
+use super::{Code, Match, New, Pattern, Replacement, Report, RewriteError, Right, Rule, Site, values};
 use crate::base::hash::{HashMap, HashSet};
 use crate::base::progress::each;
 use crate::edit::Edit;
@@ -95,10 +93,8 @@ impl Model {
 pub(super) struct Index<'r> {
     rules: &'r [Rule],
     by_operation: HashMap<&'r str, Vec<usize>>,
-    same: Option<usize>,
-    known: Option<usize>,
-    branch: Option<usize>,
-    split: Option<usize>,
+    /// The first of each.
+    builtins: Vec<(Builtin, usize)>,
 }
 
 impl<'r> Index<'r> {
@@ -112,20 +108,15 @@ impl<'r> Index<'r> {
                 by_operation.entry(operation).or_default().push(at);
             }
         }
-        let first = |is: fn(&Right) -> bool| rules.iter().position(|rule| is(&rule.replacement));
-        Self {
-            rules,
-            by_operation,
-            same: first(|right| matches!(right, Right::Same)),
-            known: first(|right| matches!(right, Right::Known)),
-            branch: first(|right| matches!(right, Right::Branch)),
-            split: first(|right| matches!(right, Right::Split)),
-        }
+        let position = |own: Builtin| {
+            rules.iter().position(|rule| matches!(rule.replacement, Right::Builtin(builtin) if builtin == own))
+        };
+        let builtins = Builtin::ALL.into_iter().filter_map(|builtin| Some((builtin, position(builtin)?))).collect();
+        Self { rules, by_operation, builtins }
     }
 
     fn is_empty(&self) -> bool {
-        let of_whole_graph = [self.same, self.known, self.branch, self.split];
-        self.by_operation.is_empty() && of_whole_graph.iter().all(Option::is_none)
+        self.by_operation.is_empty() && self.builtins.is_empty()
     }
 
     /// The rules whose patterns can match at a layer.
@@ -152,7 +143,7 @@ fn may_match(model: &Model, rules: &[Rule]) -> bool {
     // Most rules that cannot match require an operation that the model lacks. Arithmetic is decided by shapes.
     let has_arithmetic =
         |&at: &usize| rules[at].pattern.side.terms.iter().any(|term| matches!(term.kind, TermKind::Chain(_)));
-    [index.same, index.known, index.branch, index.split].iter().any(Option::is_some)
+    !index.builtins.is_empty()
         || index.by_operation.values().flatten().any(has_arithmetic)
         || graphs.iter().any(|(_, graph)| {
             let subject = Subject::new(graph, model.weights()).before_inference();
@@ -200,20 +191,20 @@ fn apply_all(
             memory: &mut memory,
             sites: Vec::new(),
             constants: Added::default(),
-            failure: None,
             skipped: Vec::new(),
             tries_others: false,
             oldest: 0,
         };
         let result =
-            model.edit(|edit| found.into_iter().try_for_each(|(place, found)| sweep.graph(edit, &place, found)));
-        let (sites, oldest) = (std::mem::take(&mut sweep.sites), sweep.oldest);
-        let skipped = std::mem::take(&mut sweep.skipped);
-        if let Err(error) = result {
-            return Err(sweep.failure.unwrap_or_else(|| breaks(&sites, error.to_string())));
-        }
+            model.edit_or(|edit| found.into_iter().try_for_each(|(place, found)| sweep.graph(edit, &place, found)));
+        let Sweep { sites, skipped, oldest, tries_others, .. } = sweep;
+        result.map_err(|refusal| match refusal {
+            Refusal::Impossible(error) => error,
+            Refusal::Edit(error) => breaks(&sites, error.to_string()),
+            Refusal::Same => breaks(&sites, "nothing changes".to_owned()),
+        })?;
         report.skipped.extend(skipped.iter().filter_map(RewriteError::to_skipped));
-        let tries_others = sweep.tries_others || !skipped.is_empty();
+        let tries_others = tries_others || !skipped.is_empty();
         all_skipped.extend(skipped);
         let Some(last) = sites.last() else {
             // Another rule may match where this one was skipped.
@@ -328,28 +319,47 @@ fn find(model: &Model, graph: &Graph, index: &Index, place: &Place, memory: &Mem
                 continue;
             }
             subject.taken.borrow_mut().extend(bound.layers.iter().map(|(layer, _)| *layer));
-            found.push(Found { rule, bound, same: None });
+            found.push(Found { rule, bound });
             break;
         }
     }
     let mut taken = subject.taken.take();
-    if let Some(rule) = index.known {
+    for &(builtin, rule) in &index.builtins {
         let is_settled = |id| memory.is_settled(place, id, rule);
-        found.extend(known::layers(model, graph, rule, &mut taken, is_settled));
-    }
-    if let Some(rule) = index.branch {
-        let is_settled = |id| memory.is_settled(place, id, rule);
-        found.extend(known::choices(model, graph, rule, &mut taken, is_settled));
-    }
-    if let Some(rule) = index.split {
-        let is_settled = |id| memory.is_settled(place, id, rule);
-        found.extend(pieces::groups(model, graph, rule, &mut taken, is_settled));
-    }
-    if let Some(rule) = index.same {
-        let is_settled = |id| memory.is_settled(place, id, rule);
-        found.extend(duplicates::layers((graph, model), order, rule, &mut taken, is_settled));
+        let mut scan = Scan { model, graph, order, rule, taken: &mut taken, is_settled: &is_settled };
+        found.extend(builtin.find(&mut scan));
     }
     found
+}
+
+/// Reason why a match stays as it is.
+enum Refusal {
+    /// The replacement would change nothing, or an output of the model would lose its name.
+    Same,
+    /// The replacement cannot be built there.
+    Impossible(RewriteError),
+    /// The graph cannot be edited as the result needs.
+    Edit(EditError),
+}
+
+impl From<EditError> for Refusal {
+    fn from(error: EditError) -> Self {
+        Self::Edit(error)
+    }
+}
+
+impl Refusal {
+    /// The refusal of a replacement at this layer.
+    fn of(error: EditError, rule: &Rule, layer: LayerRef) -> Self {
+        let rule = rule.name().to_owned();
+        Self::Impossible(match error {
+            EditError::NamesResult { .. } => return Self::Same,
+            EditError::Incompatible { from_type, to_type, .. } => {
+                RewriteError::Changes { rule, layer, was: to_type, becomes: from_type }
+            }
+            error => RewriteError::Refused { rule, layer, reason: error.to_string() },
+        })
+    }
 }
 
 /// One pass over all matches.
@@ -362,8 +372,6 @@ struct Sweep<'s> {
     sites: Vec<Site>,
     /// Constants that were added to the current graph.
     constants: Added,
-    /// Error with more details than that of the edit.
-    failure: Option<RewriteError>,
     skipped: Vec<RewriteError>,
     /// True if a rule was not applied, so that another rule may match there.
     tries_others: bool,
@@ -372,13 +380,13 @@ struct Sweep<'s> {
 
 impl Sweep<'_> {
     /// Applies the matches in one graph.
-    fn graph(&mut self, edit: &mut Edit<'_>, place: &Place, found: Vec<Found>) -> Result<(), EditError> {
+    fn graph(&mut self, edit: &mut Edit<'_>, place: &Place, found: Vec<Found>) -> Result<(), Refusal> {
         if found.is_empty() {
             return Ok(());
         }
         self.forget_constants(place);
         let mut edit = edit.at(place)?;
-        each("rewrite", found).try_for_each(|found| self.apply(&mut edit, place, found))
+        each("rewrite", found).try_for_each(|found| self.apply(&mut edit, place, &found))
     }
 
     /// Forgets which constants were added, but not the tensors with a name.
@@ -390,62 +398,43 @@ impl Sweep<'_> {
         }
     }
 
-    fn apply(&mut self, edit: &mut Edit<'_>, place: &Place, found: Found) -> Result<(), EditError> {
-        let root = found.bound.layers.first().map(|&(root, _)| root);
-        let rule = found.rule;
-        let skips = self.refusal == OnRefusal::Skips || self.rules[rule].tries;
-        match edit.attempt(|edit| self.replace(edit, place, found)) {
-            Err(_) if skips && self.failure.is_some() => {
-                self.skipped.extend(self.failure.take());
-                self.memory.refused.extend(root.map(|root| (place.clone(), root, rule)));
+    fn apply(&mut self, edit: &mut Edit<'_>, place: &Place, found: &Found) -> Result<(), Refusal> {
+        let Some(layer) = found.bound.layers.first().and_then(|&(root, _)| edit.layer(root).cloned()) else {
+            return Ok(());
+        };
+        let skips = self.refusal == OnRefusal::Skips || self.rules[found.rule].tries;
+        let settled = (place.clone(), layer.id(), found.rule);
+        match edit.attempt_or(|edit| self.replace(edit, place, found, &layer)) {
+            Err(Refusal::Same) => {
+                self.constants.retain(|_, constant| edit.layer(constant.layer).is_some());
+                self.tries_others |= self.memory.gave_way.insert(settled);
+            }
+            Err(Refusal::Impossible(error)) if skips => {
+                self.skipped.push(error);
+                self.memory.refused.insert(settled);
                 // Added constants may have been removed.
                 self.forget_constants(place);
-                Ok(())
             }
-            done => done,
+            done => return done,
         }
+        Ok(())
     }
 
-    fn replace(&mut self, edit: &mut Edit<'_>, place: &Place, found: Found) -> Result<(), EditError> {
-        let Some(&(root, _)) = found.bound.layers.first() else { return Ok(()) };
+    fn replace(&mut self, edit: &mut Edit<'_>, place: &Place, found: &Found, layer: &Layer) -> Result<(), Refusal> {
+        let (root, rule) = (layer.id(), &self.rules[found.rule]);
         let refer = |layer: &Layer| LayerRef::of(place, layer);
-        let Some(layer) = edit.layer(root) else { return Ok(()) };
-        let at = refer(layer);
-        let rule = &self.rules[found.rule];
         let before = Before::of(edit, layer);
         let marks = MatchMarks::of(edit, &rule.pattern, &found.bound);
-        let mut is_same = false;
-        let Placed { added, root_stays, edited: _, losses } = match edit.attempt(|edit| {
-            let placed = replace(edit, rule, &found, root, &mut self.constants, self.refusal)?;
-            is_same = placed.root_stays && !placed.edited && before.is_same(edit, &placed.added);
-            if is_same { Err(EditError::Other(String::new())) } else { Ok(placed) }
-        }) {
-            Ok(placed) => placed,
-            // The replacement would change nothing.
-            Err(_) if is_same => {
-                self.constants.retain(|_, constant| edit.layer(constant.layer).is_some());
-                self.tries_others |= self.memory.gave_way.insert((place.clone(), root, found.rule));
-                return Ok(());
-            }
-            // The layer names an output of the model, so it is kept.
-            Err(EditError::NamesResult { .. }) => {
-                self.tries_others |= self.memory.gave_way.insert((place.clone(), root, found.rule));
-                return Ok(());
-            }
-            Err(EditError::Incompatible { from_type, to_type, .. }) => {
-                let rule = rule.name().to_owned();
-                self.failure = Some(RewriteError::Changes { rule, layer: at, was: to_type, becomes: from_type });
-                return Err(EditError::Other(String::new()));
-            }
-            Err(error) => {
-                self.failure =
-                    Some(RewriteError::Refused { rule: rule.name().to_owned(), layer: at, reason: error.to_string() });
-                return Err(error);
-            }
-        };
+        let refused = |error| Refusal::of(error, rule, refer(layer));
+        let placed = replace(edit, rule, found, root, &mut self.constants).map_err(refused)?;
+        placed.swaps.iter().try_for_each(|&(old, new)| swap(edit, old, new, self.refusal)).map_err(refused)?;
+        let Placed { added, root_stays, losses, edited, .. } = placed;
+        if root_stays && !edited && before.is_same(edit, &added) {
+            return Err(Refusal::Same);
+        }
         if let Some((was, becomes)) = before.changed_tensor(edit, self.refusal) {
-            self.failure = Some(RewriteError::Changes { rule: rule.name().to_owned(), layer: at, was, becomes });
-            return Err(EditError::Other(String::new()));
+            let rule = rule.name().to_owned();
+            return Err(Refusal::Impossible(RewriteError::Changes { rule, layer: refer(layer), was, becomes }));
         }
         marks.hand_on(edit, added.iter().copied().chain(root_stays.then_some(root)))?;
         let generation = |id: LayerId| self.memory.generations.get(&(place.clone(), id)).copied().unwrap_or_default();
@@ -462,7 +451,7 @@ impl Sweep<'_> {
         let inside = found.bound.layers.iter().map(|&(id, _)| id).filter(|&id| id != root || !root_stays);
         let unused = inside.chain(before.sources.into_iter().flatten().map(|source| source.layer));
         let (mut removed, mut is_spare) = (Vec::new(), false);
-        if matches!(rule.replacement, Right::Same) {
+        if matches!(rule.replacement, Right::Builtin(Builtin::Same)) {
             // The kept layer has the same inputs. Checking all uses of each input would take quadratic time.
             let goes = !root_stays && edit.users(root).next().is_none();
             if let Some(layer) = edit.layer(root).filter(|layer| goes && !ops::is_own(layer)) {
@@ -477,7 +466,7 @@ impl Sweep<'_> {
             self.constants.retain(|_, constant| edit.layer(constant.layer).is_some());
         }
         let added: Vec<_> = added.iter().filter_map(|&id| edit.layer(id)).map(refer).collect();
-        self.sites.push(Site { rule: rule.name().to_owned(), layer: at, added, removed, losses });
+        self.sites.push(Site { rule: rule.name().to_owned(), layer: refer(layer), added, removed, losses });
         Ok(())
     }
 }
@@ -615,61 +604,50 @@ fn given(graph: &Graph, result: LayerId) -> Option<TensorType> {
     graph.output(graph.producers(result).first().copied().flatten()?).map(OutputPort::tensor_type)
 }
 
-/// Replaces a match by the rule's replacement.
+/// Replaces a match by the rule's replacement. The consumers of its outputs are connected later.
 fn replace(
     edit: &mut Edit<'_>,
     rule: &Rule,
     found: &Found,
     root: LayerId,
     constants: &mut Added,
-    refusal: OnRefusal,
 ) -> Result<Placed, EditError> {
     match &rule.replacement {
-        Right::Same => {
-            // Another application may have removed that layer; then the next sweep finds one.
-            let same = found.same.filter(|&same| edit.layer(same).is_some());
-            if let Some(same) = same {
-                let outputs = all_outputs(edit, root);
-                let new = outputs.iter().map(|output| same.output(output.port)).collect();
-                swap_all(edit, outputs, new, refusal)?;
-                edit.merge_marks(root, same)?;
-            }
-            Ok(Placed { added: Vec::new(), root_stays: same.is_none(), edited: false, losses: Losses::default() })
-        }
-        Right::Code(code) => {
-            let matched = Match::new(edit, edit.weights(), &rule.pattern, &found.bound);
-            let start = edit.batch_len();
-            let replacement = code(&matched, &mut New { edit })?;
-            let added = edit.added_since(start).collect();
-            let edited = edit.batch_len() > start;
-            let roots = rule.pattern.side.roots.len();
-            let root_stays = match replacement {
-                Replacement::Tensors(tensors) => {
-                    let named = found.named_outputs(&rule.pattern);
-                    let outputs = if named.is_empty() { all_outputs(edit, root) } else { named };
-                    swap_all(edit, outputs, tensors, refusal).map(|()| false)?
-                }
-                Replacement::Tensor(tensor) if tensor == root.output(0) => true,
-                _ if roots > 1 => {
-                    return Err(EditError::Other(format!(
-                        "the pattern has {roots} roots, so the replacement needs one tensor for each"
-                    )));
-                }
-                Replacement::Layer(new, inputs) => edit.replace_in_place(root, *new, &inputs).map(|()| true)?,
-                Replacement::Tensor(tensor) => swap(edit, root.output(0), tensor, refusal).map(|()| false)?,
-            };
-            Ok(Placed { added, root_stays, edited, losses: Losses::default() })
-        }
+        Right::Code(code) => run(edit, rule, code, found, root),
         Right::Written(write) => {
             let matched = Match::new(edit, edit.weights(), &rule.pattern, &found.bound);
             let side = rule.written(write, &matched)?;
-            build(edit, rule, &side, found, root, constants, refusal)
+            build(edit, rule, &side, found, root, constants)
         }
-        Right::Side(side) => build(edit, rule, side, found, root, constants, refusal),
-        Right::Known => known::replace(edit, &found.bound, root, constants, refusal),
-        Right::Branch => known::choose(edit, &found.bound, root),
-        Right::Split => pieces::split(edit, &found.bound, constants, refusal),
+        Right::Side(side) => build(edit, rule, side, found, root, constants),
+        Right::Builtin(builtin) => builtin.replace(edit, found, constants),
     }
+}
+
+/// Runs the code that builds the replacement of a match.
+fn run(edit: &mut Edit<'_>, rule: &Rule, code: &Code, found: &Found, root: LayerId) -> Result<Placed, EditError> {
+    let matched = Match::new(edit, edit.weights(), &rule.pattern, &found.bound);
+    let start = edit.batch_len();
+    let replacement = code(&matched, &mut New { edit })?;
+    let added = edit.added_since(start).collect();
+    let edited = edit.batch_len() > start;
+    let roots = rule.pattern.side.roots.len();
+    let swaps = match replacement {
+        Replacement::Tensors(tensors) => {
+            let named = found.named_outputs(&rule.pattern);
+            let swaps = pairs(if named.is_empty() { all_outputs(edit, root) } else { named }, tensors)?;
+            return Ok(Placed { added, swaps, edited, ..Placed::default() });
+        }
+        Replacement::Tensor(tensor) if tensor == root.output(0) => Vec::new(),
+        _ if roots > 1 => {
+            return Err(EditError::Other(format!(
+                "the pattern has {roots} roots, so the replacement needs one tensor for each"
+            )));
+        }
+        Replacement::Layer(new, inputs) => edit.replace_in_place(root, *new, &inputs).map(|()| Vec::new())?,
+        Replacement::Tensor(tensor) => vec![(root.output(0), tensor)],
+    };
+    Ok(Placed { added, root_stays: swaps.is_empty(), swaps, edited, ..Placed::default() })
 }
 
 /// Builds the replacement of a match.
@@ -680,7 +658,6 @@ fn build(
     found: &Found,
     root: LayerId,
     constants: &mut Added,
-    refusal: OnRefusal,
 ) -> Result<Placed, EditError> {
     let expected = edit.layer(root).and_then(|layer| layer.outputs().first()).map(|port| port.element_type());
     // Term of the pattern from which the replacement copies attributes, the revision or inputs.
@@ -720,23 +697,15 @@ fn build(
     let is_one = rule.pattern.side.roots.len() == 1 && (outputs.is_empty() || is_layer);
     if let (&[term], true) = (&side.roots[..], is_one) {
         let tensor = build.build_root(term, root, expected)?;
+        let own = root_of(&rule.pattern).map_or(0, |term| term.output);
+        let swaps = tensor.map(|tensor| (root.output(own), tensor)).into_iter().collect();
         let (added, losses) = (build.added, build.losses.get());
-        if let Some(tensor) = tensor {
-            let own = root_of(&rule.pattern).map_or(0, |term| term.output);
-            swap(edit, root.output(own), tensor, refusal)?;
-        }
-        return Ok(Placed { added, root_stays: tensor.is_none(), edited: false, losses });
+        return Ok(Placed { added, swaps, root_stays: tensor.is_none(), edited: false, losses });
     }
     let mut tensors = build.build_all(expected)?;
     let (added, losses) = (build.added, build.losses.get());
     if let (&[first], true) = (&tensors[..], is_layer) {
         tensors = (0..outputs.len()).map(|port| first.layer.output(port)).collect();
     }
-    swap_all(edit, outputs, tensors, refusal)?;
-    Ok(Placed { added, root_stays: false, edited: false, losses })
-}
-
-fn all_outputs(graph: &Graph, id: LayerId) -> Vec<Output> {
-    let count = graph.layer(id).map_or(0, |layer| layer.outputs().len());
-    (0..count).map(|port| id.output(port)).collect()
+    Ok(Placed { added, swaps: pairs(outputs, tensors)?, root_stays: false, edited: false, losses })
 }

@@ -2,22 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use super::bound::Bindings;
+use super::bound::Bound;
+use super::builtin::Scan;
 use super::swap::{Found, is_random};
 use crate::base::hash::{HashMap, HashSet};
 use crate::edit::precision_marks::Marks;
-use crate::model::graph::{Graph, Layer, LayerId, Model};
+use crate::model::graph::{Graph, Layer, LayerId};
 use crate::model::weights::Weights;
 use crate::ops::{self, LayerKind};
 
-pub(super) fn layers(
-    (graph, model): (&Graph, &Model),
-    order: &[LayerId],
-    rule: usize,
-    taken: &mut HashSet<LayerId>,
-    is_settled: impl Fn(LayerId) -> bool,
-) -> Vec<Found> {
-    let (apart, contents) = (random_sources(graph), contents(graph, model.weights()));
+pub(super) fn layers(scan: &mut Scan<'_>) -> Vec<Found> {
+    let (graph, order) = (scan.graph, scan.order);
+    let (apart, contents) = (random_sources(graph), contents(graph, scan.model.weights()));
     let mut alike = HashMap::<_, Alike>::default();
     let mut stands_for = HashMap::<LayerId, LayerId>::default();
     let mut found = Vec::new();
@@ -25,7 +21,7 @@ pub(super) fn layers(
         let id = layer.id();
         let computes = !ops::is_own(layer) && ops::kind(layer) != LayerKind::ReadValue && layer.bodies().is_empty();
         let is_repeatable = layer.operation().is_some_and(|row| row.is_repeatable());
-        if !is_repeatable || !computes || taken.contains(&id) || apart.contains(&id) {
+        if !is_repeatable || !computes || scan.taken.contains(&id) || apart.contains(&id) {
             continue;
         }
         let sources = graph.producers(id).into_iter().map(|source| {
@@ -36,17 +32,15 @@ pub(super) fn layers(
         let own = layer.attributes().iter().filter(|attribute| content.is_none() || attribute.name() != "offset");
         let attributes: Vec<_> = own.map(|attribute| (attribute.name(), attribute.value())).collect();
         let key = (layer.ty(), layer.version(), attributes, content, sources);
-        let marks = Marks::of(layer, model.version());
+        let marks = Marks::of(layer, scan.model.version());
         let alike = alike.entry(key).or_default();
         match alike.position(&marks) {
             None => alike.keep(id, marks),
-            Some(_) if is_settled(id) => {}
+            Some(_) if (scan.is_settled)(id) => {}
             Some(at) => {
                 let earlier = alike.join(at, &marks);
                 stands_for.insert(id, earlier);
-                taken.insert(id);
-                let bound = Bindings { layers: [(id, 0)].into_iter().collect(), ..Bindings::default() };
-                found.push(Found { rule, bound, same: Some(earlier) });
+                found.push(scan.take([id], vec![Bound::Tensor(earlier.output(0))]));
             }
         }
     }
@@ -117,6 +111,7 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
+    use crate::model::graph::Model;
 
     /// A layer that names an output stays, so it is settled. Many of them took quadratic time.
     #[test]
@@ -129,8 +124,10 @@ mod tests {
             asked.set(asked.get() + 1);
             true
         };
-        let found = super::layers((model.graph(), &model), &order, 0, &mut HashSet::default(), is_settled);
-        assert!(found.is_empty());
+        let (mut taken, graph) = (HashSet::default(), model.graph());
+        let mut scan =
+            Scan { model: &model, graph, order: &order, rule: 0, taken: &mut taken, is_settled: &is_settled };
+        assert!(super::layers(&mut scan).is_empty());
         assert_eq!(asked.get(), 499);
     }
 

@@ -6,14 +6,14 @@ use typelift_promote::ElementType;
 
 use super::bound::{Bindings, Bound};
 use super::build::Added;
+use super::builtin::Scan;
 use super::exact::Exact;
-use super::losses::Losses;
-use super::swap::{Found, OnRefusal, Placed, is_random, swap};
+use super::swap::{Found, Placed, is_random};
 use super::values;
 use crate::base::hash::HashSet;
 use crate::edit::Edit;
 use crate::edit::precision_marks::Marks;
-use crate::model::graph::{EditError, Graph, Layer, LayerId, Model, Output};
+use crate::model::graph::{EditError, Graph, Layer, LayerId, Output};
 use crate::model::weights::Weights;
 use crate::ops::values::array::Array;
 use crate::ops::{self, LayerKind, Operation};
@@ -22,24 +22,19 @@ use crate::ops::{self, LayerKind, Operation};
 const MOST_WRITTEN: u64 = 4096;
 
 /// The layers whose outputs are all known, those nearest to the outputs of the graph first.
-pub(super) fn layers(
-    model: &Model,
-    graph: &Graph,
-    rule: usize,
-    taken: &mut HashSet<LayerId>,
-    is_settled: impl Fn(LayerId) -> bool,
-) -> Vec<Found> {
+pub(super) fn layers(scan: &mut Scan<'_>) -> Vec<Found> {
+    let graph = scan.graph;
     let Ok(order) = graph.topological_order() else { return Vec::new() };
     let quantized = quantized(graph, &order);
-    let mut exact = Exact::new(graph, model.weights(), &order);
+    let mut exact = Exact::new(graph, scan.model.weights(), &order);
     let mut folded = HashSet::default();
     let mut found = Vec::new();
     for layer in order.iter().rev().filter_map(|&id| graph.layer(id)) {
         let id = layer.id();
-        if taken.contains(&id) || !can_be_known(layer) || is_settled(id) {
+        if !can_be_known(layer) || !scan.is_open(id) {
             continue;
         }
-        if quantized.contains(&id) || Marks::of(layer, model.version()).is_decompression() {
+        if quantized.contains(&id) || Marks::of(layer, scan.model.version()).is_decompression() {
             continue;
         }
         // A layer that only feeds replaced layers is removed with them.
@@ -48,38 +43,22 @@ pub(super) fn layers(
             continue;
         }
         let used = (0..layer.outputs().len()).map(|port| id.output(port));
-        let values = used.map(|output| values_of(&mut exact, graph, output).map(Bound::Values).map(Some));
-        if let Some(names) = values.collect::<Option<_>>() {
-            taken.insert(id);
+        let values = used.map(|output| values_of(&mut exact, graph, output).map(Bound::Values));
+        if let Some(names) = values.collect::<Option<Vec<_>>>() {
             folded.insert(id);
-            let bound = Bindings { names, layers: [(id, 0)].into_iter().collect(), ..Bindings::default() };
-            found.push(Found { rule, bound, same: None });
+            found.push(scan.take([id], names));
         }
     }
     found
 }
 
 /// The If layers whose conditions are known, each with the number of the executed branch.
-pub(super) fn choices(
-    model: &Model,
-    graph: &Graph,
-    rule: usize,
-    taken: &mut HashSet<LayerId>,
-    is_settled: impl Fn(LayerId) -> bool,
-) -> Vec<Found> {
-    let mut branches = Branches::new(graph, model.weights());
+pub(super) fn choices(scan: &mut Scan<'_>) -> Vec<Found> {
+    let mut branches = Branches::new(scan.graph, scan.model.weights());
     let mut found = Vec::new();
-    for layer in graph.layers().filter(|layer| layer.bodies().len() == 2) {
-        let id = layer.id();
-        if taken.contains(&id) || is_settled(id) {
-            continue;
-        }
-        if let Some(branch) = branches.of(layer) {
-            taken.insert(id);
-            let names = [Some(Bound::Number(branch as f64))].into_iter().collect();
-            let bound = Bindings { names, layers: [(id, 0)].into_iter().collect(), ..Bindings::default() };
-            found.push(Found { rule, bound, same: None });
-        }
+    for layer in scan.graph.layers().filter(|layer| layer.bodies().len() == 2) {
+        let branch = if scan.is_open(layer.id()) { branches.of(layer) } else { None };
+        found.extend(branch.map(|branch| scan.take([layer.id()], vec![Bound::Number(branch as f64)])));
     }
     found
 }
@@ -113,8 +92,7 @@ pub(super) fn choose(edit: &mut Edit<'_>, bound: &Bindings, root: LayerId) -> Re
         Some(Some(Bound::Number(branch))) => *branch as usize,
         _ => 0,
     };
-    let added = edit.inline_body(root, branch)?;
-    Ok(Placed { added, root_stays: false, edited: false, losses: Losses::default() })
+    Ok(Placed { added: edit.inline_body(root, branch)?, ..Placed::default() })
 }
 
 /// Plugins use the stored values directly, so OpenVINO keeps these layers too.
@@ -177,9 +155,8 @@ pub(super) fn replace(
     bound: &Bindings,
     root: LayerId,
     constants: &mut Added,
-    refusal: OnRefusal,
 ) -> Result<Placed, EditError> {
-    let mut added = Vec::new();
+    let mut placed = Placed::default();
     for (port, values) in bound.names.iter().enumerate() {
         let Some(Bound::Values(array)) = values else { continue };
         if edit.consumers(root.output(port)).next().is_none() {
@@ -189,8 +166,8 @@ pub(super) fn replace(
         // constants.
         let share = !edit.users(root).any(|user| edit.layer(user).is_some_and(is_random));
         let constant = super::build::constant(edit, constants, array, share, None)?;
-        added.push(constant.layer);
-        swap(edit, root.output(port), constant, refusal)?;
+        placed.added.push(constant.layer);
+        placed.swaps.push((root.output(port), constant));
     }
-    Ok(Placed { added, root_stays: false, edited: false, losses: Losses::default() })
+    Ok(placed)
 }

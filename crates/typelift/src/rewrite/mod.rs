@@ -29,6 +29,7 @@
 mod apply;
 mod bound;
 mod build;
+mod builtin;
 mod chain;
 mod constant;
 mod cut;
@@ -77,6 +78,7 @@ use crate::model::graph::{EditError, Graph, Layer, NewLayer, Output};
 use crate::model::weights::Weights;
 use crate::ops::values::array::Array;
 use crate::rewrite::notation::{Cursor, NotationError};
+use builtin::Builtin;
 use parse::Definitions;
 use term::Side;
 
@@ -115,14 +117,7 @@ enum Right {
     Code(Code),
     /// Text of a replacement, which a function writes for each match.
     Written(Writer),
-    /// The first of several equal layers.
-    Same,
-    /// The known values of a layer.
-    Known,
-    /// The executed branch of an If, if its condition is known.
-    Branch,
-    /// A split that replaces slices of a tensor.
-    Split,
+    Builtin(Builtin),
 }
 
 impl FromStr for Rule {
@@ -183,9 +178,9 @@ impl Rule {
         Ok(if named { rule.named(&name) } else { rule })
     }
 
-    fn built_in(text: &str, replacement: Right) -> Self {
+    fn built_in(text: &str, builtin: Builtin) -> Self {
         let pattern = Pattern { text: text.to_owned(), ..Pattern::default() };
-        Self { tries: true, ..Self::new(pattern, replacement) }
+        Self { tries: true, ..Self::new(pattern, Right::Builtin(builtin)) }
     }
 
     /// Sets the name for reports and errors.

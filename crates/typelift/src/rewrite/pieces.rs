@@ -7,27 +7,21 @@ use typelift_promote::ElementType;
 
 use super::bound::{Bindings, Bound};
 use super::build::{self, Added};
+use super::builtin::Scan;
 use super::cut::cut;
-use super::losses::Losses;
 use super::operations::operation_of;
-use super::swap::{Found, OnRefusal, Placed, swap};
-use crate::base::hash::HashSet;
+use super::swap::{Found, Placed};
 use crate::edit::Edit;
-use crate::model::graph::{EditError, Graph, Layer, LayerId, Model, NewLayer, Output};
+use crate::model::graph::{EditError, Graph, Layer, LayerId, NewLayer, Output};
 use crate::model::weights::Weights;
 use crate::ops::values::array::Array;
 
 /// The groups of slices that cover a tensor exactly once.
-pub(super) fn groups(
-    model: &Model,
-    graph: &Graph,
-    rule: usize,
-    taken: &mut HashSet<LayerId>,
-    is_settled: impl Fn(LayerId) -> bool,
-) -> Vec<Found> {
+pub(super) fn groups(scan: &mut Scan<'_>) -> Vec<Found> {
+    let (graph, weights) = (scan.graph, scan.model.weights());
     let mut by_axis = BTreeMap::<(Output, usize), BTreeMap<usize, (usize, LayerId)>>::new();
-    for layer in graph.layers().filter(|layer| !taken.contains(&layer.id())) {
-        if let Some((source, axis, range)) = piece(graph, model.weights(), layer) {
+    for layer in graph.layers().filter(|layer| !scan.taken.contains(&layer.id())) {
+        if let Some((source, axis, range)) = piece(graph, weights, layer) {
             by_axis.entry((source, axis)).or_default().insert(range.start, (range.end, layer.id()));
         }
     }
@@ -37,30 +31,19 @@ pub(super) fn groups(
         let end = pieces.iter().try_fold(0, |at, (&start, &(end, _))| (at == start).then_some(end));
         let ids: Vec<_> = pieces.values().map(|&(_, id)| id).collect();
         let is_whole = end.is_some() && end == dim;
-        if !is_whole || ids.len() < 2 || ids.iter().any(|&id| taken.contains(&id)) || is_settled(ids[0]) {
+        if !is_whole || ids.len() < 2 || ids.iter().any(|id| scan.taken.contains(id)) || (scan.is_settled)(ids[0]) {
             continue;
         }
-        taken.extend(&ids);
         let lengths = pieces.iter().map(|(&start, &(end, _))| (end - start) as i128);
         let lengths = Array::ints(ElementType::I64, [pieces.len()].into_iter().collect(), lengths);
-        let names = [Bound::Tensor(source), Bound::Number(axis as f64), Bound::Values(lengths.into())];
-        let bound = Bindings {
-            names: names.into_iter().map(Some).collect(),
-            layers: ids.into_iter().map(|id| (id, 0)).collect(),
-            ..Bindings::default()
-        };
-        found.push(Found { rule, bound, same: None });
+        let names = vec![Bound::Tensor(source), Bound::Number(axis as f64), Bound::Values(lengths.into())];
+        found.push(scan.take(ids, names));
     }
     found
 }
 
 /// Replaces slices by one split.
-pub(super) fn split(
-    edit: &mut Edit<'_>,
-    bound: &Bindings,
-    constants: &mut Added,
-    refusal: OnRefusal,
-) -> Result<Placed, EditError> {
+pub(super) fn split(edit: &mut Edit<'_>, bound: &Bindings, constants: &mut Added) -> Result<Placed, EditError> {
     let [Some(Bound::Tensor(source)), Some(Bound::Number(axis)), Some(Bound::Values(lengths))] = &bound.names[..]
     else {
         return Err(EditError::Other("the match is not a group of slices".to_owned()));
@@ -69,15 +52,9 @@ pub(super) fn split(
     let axis = build::constant(edit, constants, &axis, true, None)?;
     let lengths = build::constant(edit, constants, lengths, true, None)?;
     let split = edit.add(NewLayer::new("VariadicSplit", "opset1"), &[*source, axis, lengths])?;
-    for (port, &(piece, _)) in bound.layers.iter().enumerate() {
-        swap(edit, piece.output(0), split.output(port), refusal)?;
-    }
-    Ok(Placed {
-        added: vec![split, axis.layer, lengths.layer],
-        root_stays: false,
-        edited: false,
-        losses: Losses::default(),
-    })
+    let pieces = bound.layers.iter().enumerate();
+    let swaps = pieces.map(|(port, &(piece, _))| (piece.output(0), split.output(port))).collect();
+    Ok(Placed { added: vec![split, axis.layer, lengths.layer], swaps, ..Placed::default() })
 }
 
 fn piece(graph: &Graph, weights: &Weights, layer: &Layer) -> Option<(Output, usize, Range<usize>)> {

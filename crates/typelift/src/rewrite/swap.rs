@@ -6,18 +6,27 @@ use super::bound::{Bindings, Bound};
 use super::losses::Losses;
 use super::pattern::Pattern;
 use crate::edit::Edit;
-use crate::model::graph::{EditError, Layer, LayerId, Output};
+use crate::model::graph::{EditError, Graph, Layer, LayerId, Output};
 use crate::model::shape::Shape;
 
 /// A match to apply.
 pub(super) struct Found {
     pub(super) rule: usize,
     pub(super) bound: Bindings,
-    /// Among layers that compute the same, the one that is kept.
-    pub(super) same: Option<LayerId>,
 }
 
 impl Found {
+    /// A match of a built-in rule at layers, which are all replaced.
+    pub(super) fn at(
+        rule: usize,
+        layers: impl IntoIterator<Item = LayerId>,
+        names: impl IntoIterator<Item = Bound>,
+    ) -> Self {
+        let names = names.into_iter().map(Some).collect();
+        let layers = layers.into_iter().map(|id| (id, 0)).collect();
+        Self { rule, bound: Bindings { names, layers, ..Bindings::default() } }
+    }
+
     /// Empty if the pattern names none.
     pub(super) fn named_outputs(&self, pattern: &Pattern) -> Vec<Output> {
         let named = pattern.side.outputs.iter().filter_map(|&name| self.bound.names[name].as_ref());
@@ -48,8 +57,11 @@ pub(super) fn is_random(layer: &Layer) -> bool {
 }
 
 /// Result of a replacement.
+#[derive(Default)]
 pub(super) struct Placed {
     pub(super) added: Vec<LayerId>,
+    /// Tensors at the root, each with the one that its consumers use instead.
+    pub(super) swaps: Vec<(Output, Output)>,
     /// True if the layer at the root was replaced in place; false if other tensors replace its outputs.
     pub(super) root_stays: bool,
     /// True if user code edited the graph and kept the root.
@@ -58,18 +70,13 @@ pub(super) struct Placed {
     pub(super) losses: Losses,
 }
 
-/// Connects the consumers of several tensors to others, as [`swap`] does for one.
-pub(super) fn swap_all(
-    edit: &mut Edit<'_>,
-    old: Vec<Output>,
-    new: Vec<Output>,
-    refusal: OnRefusal,
-) -> Result<(), EditError> {
+/// Pairs tensors with those that replace them.
+pub(super) fn pairs(old: Vec<Output>, new: Vec<Output>) -> Result<Vec<(Output, Output)>, EditError> {
     if old.len() != new.len() {
         let (old, new) = (old.len(), new.len());
         return Err(EditError::Other(format!("{old} outputs cannot be replaced by {new} tensors")));
     }
-    old.into_iter().zip(new).try_for_each(|(old, new)| swap(edit, old, new, refusal))
+    Ok(old.into_iter().zip(new).collect())
 }
 
 /// Connects the consumers of `old` to `new`. The type must be equal, and the shape at least as well known.
@@ -83,4 +90,9 @@ pub(super) fn swap(edit: &mut Edit<'_>, old: Output, new: Output, refusal: OnRef
         return Err(EditError::Incompatible { from: new, from_type, to: old, to_type });
     }
     edit.replace_uses(old, new)
+}
+
+pub(super) fn all_outputs(graph: &Graph, id: LayerId) -> Vec<Output> {
+    let count = graph.layer(id).map_or(0, |layer| layer.outputs().len());
+    (0..count).map(|port| id.output(port)).collect()
 }

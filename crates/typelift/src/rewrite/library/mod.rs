@@ -2,7 +2,8 @@
 
 use std::sync::LazyLock;
 
-use super::{Match, Pattern, Right, Rule, Script};
+use super::builtin::Builtin;
+use super::{Match, Pattern, Rule, Script};
 use crate::edit::precision_marks::Marks;
 use crate::model::shape::Shape;
 use crate::precision::fake_quantize;
@@ -67,10 +68,10 @@ impl Set {
     /// [`NotationError`], if [`source`](Self::source) was changed and cannot be parsed.
     pub fn rules(&self) -> Result<Vec<Rule>, NotationError> {
         match self.name {
-            "common-subexpressions" => return Ok(vec![self.built_in(Right::Same)]),
-            "constant-folding" => return Ok(vec![self.built_in(Right::Known)]),
-            "constant-ifs" => return Ok(vec![self.built_in(Right::Branch)]),
-            "slices" => return Ok(vec![self.built_in(Right::Split)]),
+            "common-subexpressions" => return Ok(vec![self.built_in(Builtin::Same)]),
+            "constant-folding" => return Ok(vec![self.built_in(Builtin::Known)]),
+            "constant-ifs" => return Ok(vec![self.built_in(Builtin::Branch)]),
+            "slices" => return Ok(vec![self.built_in(Builtin::Split)]),
             "fake-quantize-weights" => return Ok(vec![integers_of_fake_quantize()?.named(self.name)]),
             _ => {}
         }
@@ -82,8 +83,8 @@ impl Set {
         Ok(rules.map(|rule| if rule.name.is_none() { rule.named(self.name) } else { rule }).collect())
     }
 
-    fn built_in(&self, replacement: Right) -> Rule {
-        Rule::built_in(self.description(), replacement).named(self.name)
+    fn built_in(&self, builtin: Builtin) -> Rule {
+        Rule::built_in(self.description(), builtin).named(self.name)
     }
 }
 
