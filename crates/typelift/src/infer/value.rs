@@ -55,8 +55,18 @@ struct Constant {
     bounds: Option<Rc<Bounds>>,
 }
 
+/// Method of computing values.
+#[derive(Clone, Copy)]
+enum Policy {
+    /// As OpenVINO computes shapes: the largest number of a type means unlimited.
+    Bounds,
+    /// As every device computes: the largest number of a type is an ordinary number, and random numbers are never known.
+    Exact,
+}
+
 /// Computes known values, with one budget for the whole model.
 pub(crate) struct Evaluator {
+    policy: Policy,
     weights: Weights,
     /// Small constants, by the address of their attributes.
     constants: HashMap<*const (), Constant>,
@@ -66,7 +76,12 @@ pub(crate) struct Evaluator {
 
 impl Evaluator {
     pub(crate) fn new(weights: &Weights) -> Self {
-        Self { weights: weights.clone(), constants: HashMap::default(), budget: BUDGET }
+        Self { policy: Policy::Bounds, weights: weights.clone(), constants: HashMap::default(), budget: BUDGET }
+    }
+
+    /// An evaluator of the values that every device computes.
+    pub(crate) fn exact(weights: &Weights) -> Self {
+        Self { policy: Policy::Exact, ..Self::new(weights) }
     }
 
     pub(crate) fn weights(&self) -> &Weights {
@@ -178,11 +193,16 @@ impl Evaluator {
         self.budget = self.budget.checked_sub(inputs + output)?;
         let attributes = Attributes::new(layer, operation);
         let evaluation = Evaluation::new(attributes, graph, tensor.port, &self.weights);
-        let found = operation.evaluator().apply(&evaluation, &known);
+        let found = match self.policy {
+            Policy::Bounds => operation.evaluator().apply(&evaluation, &known),
+            Policy::Exact if operation.is_repeatable() => operation.evaluator().exact_bounds(&evaluation, &known),
+            Policy::Exact => None,
+        };
         if let Some(fault) = evaluation.into_fault() {
             faults.push((tensor.layer, *fault));
         }
-        self.budget = self.budget.saturating_sub(found.as_ref().map_or(0, |bounds| bounds.lower.len() as u64));
+        let count = found.as_ref().map_or(0, |bounds| bounds.lower.len() as u64);
+        self.budget = self.budget.saturating_sub(count.saturating_sub(output));
         found
     }
 }

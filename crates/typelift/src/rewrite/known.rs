@@ -7,12 +7,12 @@ use typelift_promote::ElementType;
 use super::bound::{Bindings, Bound};
 use super::build::Added;
 use super::builtin::Scan;
-use super::exact::Exact;
 use super::swap::{Found, Placed, is_random};
 use super::values;
 use crate::base::hash::HashSet;
 use crate::edit::Edit;
 use crate::edit::precision_marks::Marks;
+use crate::infer::{Evaluator, Values};
 use crate::model::graph::{EditError, Graph, Layer, LayerId, Output};
 use crate::model::weights::Weights;
 use crate::ops::values::array::Array;
@@ -26,7 +26,7 @@ pub(super) fn layers(scan: &mut Scan<'_>) -> Vec<Found> {
     let graph = scan.graph;
     let Ok(order) = graph.topological_order() else { return Vec::new() };
     let quantized = quantized(graph, &order);
-    let mut exact = Exact::new(graph, scan.model.weights(), &order);
+    let mut exact = Exact::new(graph, scan.model.weights());
     let mut folded = HashSet::default();
     let mut found = Vec::new();
     for layer in order.iter().rev().filter_map(|&id| graph.layer(id)) {
@@ -54,34 +54,38 @@ pub(super) fn layers(scan: &mut Scan<'_>) -> Vec<Found> {
 
 /// The If layers whose conditions are known, each with the number of the executed branch.
 pub(super) fn choices(scan: &mut Scan<'_>) -> Vec<Found> {
-    let mut branches = Branches::new(scan.graph, scan.model.weights());
+    let mut exact = Exact::new(scan.graph, scan.model.weights());
     let mut found = Vec::new();
     for layer in scan.graph.layers().filter(|layer| layer.bodies().len() == 2) {
-        let branch = if scan.is_open(layer.id()) { branches.of(layer) } else { None };
+        let branch = if scan.is_open(layer.id()) { exact.branch(layer) } else { None };
         found.extend(branch.map(|branch| scan.take([layer.id()], vec![Bound::Number(branch as f64)])));
     }
     found
 }
 
-/// Executed branches of the If layers of a graph. All conditions share one evaluator, made for the first of them.
-pub(super) struct Branches<'a> {
+/// Values of tensors in one graph that every device computes.
+///
+/// A shape with open dimensions has different lower and upper bounds. An operation that takes only its fixed dimensions,
+/// such as a Gather, has an exact result again.
+pub(super) struct Exact<'a> {
     graph: &'a Graph,
-    weights: &'a Weights,
-    exact: Option<Exact<'a>>,
+    evaluator: Evaluator,
+    known: Values,
 }
 
-impl<'a> Branches<'a> {
-    pub(super) fn new(graph: &'a Graph, weights: &'a Weights) -> Self {
-        Self { graph, weights, exact: None }
+impl<'a> Exact<'a> {
+    pub(super) fn new(graph: &'a Graph, weights: &Weights) -> Self {
+        Self { graph, evaluator: Evaluator::exact(weights), known: Values::default() }
+    }
+
+    /// `None` if they are unknown.
+    fn values(&mut self, tensor: Output) -> Option<Array> {
+        self.evaluator.bounds(self.graph, &mut self.known, None, tensor)?.exact().cloned()
     }
 
     /// The executed branch of an If, if its condition is known.
-    pub(super) fn of(&mut self, layer: &Layer) -> Option<usize> {
-        let &mut Self { graph, weights, ref mut exact } = self;
-        if exact.is_none() {
-            *exact = Some(Exact::new(graph, weights, &graph.topological_order().ok()?));
-        }
-        let truths = exact.as_mut()?.values(graph.producer(layer.id().input(0))?)?.truths();
+    pub(super) fn branch(&mut self, layer: &Layer) -> Option<usize> {
+        let truths = self.values(self.graph.producer(layer.id().input(0))?)?.truths();
         truths.first().map(|&holds| usize::from(!holds))
     }
 }

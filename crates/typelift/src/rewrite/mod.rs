@@ -35,7 +35,6 @@ mod constant;
 mod cut;
 mod duplicates;
 mod evaluate;
-mod exact;
 mod explain;
 mod known;
 pub mod library;

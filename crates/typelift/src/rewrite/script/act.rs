@@ -22,7 +22,7 @@ use crate::ops::values::array::Array;
 use crate::ops::{self, LayerKind};
 use crate::precision::{self, KeepPattern, Kept};
 use crate::rewrite::bound::self_describe;
-use crate::rewrite::known::Branches;
+use crate::rewrite::known::Exact;
 use crate::rewrite::losses::Losses;
 use crate::rewrite::values;
 use crate::text::xml::ReadError;
@@ -114,10 +114,10 @@ pub(super) fn inline(model: &mut Model, name: &str) -> Result<(), String> {
     let fits = |known: &str| known == name || is_glob(name) && matches_glob(name, known);
     let (mut known, mut is_there) = (Vec::new(), false);
     for (place, graph) in model.walk().rev() {
-        let mut branches = Branches::new(graph, model.weights());
+        let mut exact = Exact::new(graph, model.weights());
         for layer in graph.layers().filter(|layer| layer.bodies().len() == 2 && fits(layer.name())) {
             is_there = true;
-            known.extend(branches.of(layer).map(|branch| (place.clone(), layer.id(), branch)));
+            known.extend(exact.branch(layer).map(|branch| (place.clone(), layer.id(), branch)));
         }
     }
     if !is_there {
