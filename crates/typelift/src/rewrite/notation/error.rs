@@ -62,6 +62,15 @@ impl NotationError {
         self.help = Some(help.into());
         self
     }
+
+    /// Suggests the nearest of the known names, if there is one.
+    #[must_use]
+    pub(crate) fn with_near(self, near: Option<&str>) -> Self {
+        match near {
+            Some(near) => self.with_help(format!("did you mean `{near}`?")),
+            None => self,
+        }
+    }
 }
 
 impl Display for NotationError {

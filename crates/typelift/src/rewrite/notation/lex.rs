@@ -53,6 +53,20 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// Skips white space, and returns the position after it.
+    pub(crate) fn start(&mut self) -> usize {
+        self.skip_space();
+        self.at
+    }
+
+    /// Parses with a copy of the cursor, and goes on after the text if it was found.
+    pub(crate) fn find<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
+        let mut ahead = self.clone();
+        let found = read(&mut ahead)?;
+        *self = ahead;
+        Some(found)
+    }
+
     /// Skips white space, and consumes `token` if it comes next.
     pub(crate) fn eat(&mut self, token: &str) -> bool {
         self.skip_space();
@@ -97,12 +111,7 @@ impl<'a> Cursor<'a> {
 
     /// Consumes this word if it comes next.
     pub(crate) fn eat_word(&mut self, word: &str) -> bool {
-        let mut ahead = self.clone();
-        let is_next = ahead.word() == word;
-        if is_next {
-            *self = ahead;
-        }
-        is_next
+        self.find(|ahead| (ahead.word() == word).then_some(())).is_some()
     }
 
     /// Parses a name: in quotes, or up to the next white space.

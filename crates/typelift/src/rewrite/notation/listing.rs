@@ -161,8 +161,7 @@ fn finish(cursor: &mut Cursor) -> Result<(), NotationError> {
 
 /// Parses `3 sum = Add(0, 2) {auto_broadcast=none} : f32[1,?,3..5] "sum"`.
 fn layer_line(cursor: &mut Cursor) -> Result<LayerText, NotationError> {
-    cursor.skip_space();
-    let start = cursor.at;
+    let start = cursor.start();
     let first = cursor.name("the id or the name of a layer")?;
     let (id, name) = match first.parse() {
         Ok(id) if cursor.sees("=") => (Some(id), first),
@@ -206,8 +205,7 @@ fn layer_line(cursor: &mut Cursor) -> Result<LayerText, NotationError> {
 
 /// Parses `Add`, `Softmax-8`, `Custom-extension`.
 fn operation(cursor: &mut Cursor) -> Result<(String, String), NotationError> {
-    cursor.skip_space();
-    let start = cursor.at;
+    let start = cursor.start();
     let quoted = cursor.quoted()?;
     let ty = match quoted {
         Some(ty) => ty,
@@ -229,10 +227,10 @@ fn operation(cursor: &mut Cursor) -> Result<(String, String), NotationError> {
         Some(row) => Ok((ops::file_spelling(row.name()).to_owned(), ops::first_version(&ty).unwrap_or_default())),
         None => {
             let error = cursor.error(span, format!("`{ty}` is not an operation"));
-            let near = || nearest(&ty, ops::all().map(|operation| operation.name()));
-            Err(match ops::meant(&ty).or_else(|| near().map(|near| format!("did you mean `{near}`?"))) {
+            let extension = || format!("write `{ty}-extension` for an operation of an extension");
+            Err(match ops::meant(&ty) {
                 Some(meant) => error.with_help(meant),
-                None => error.with_help(format!("write `{ty}-extension` for an operation of an extension")),
+                None => error.with_help(extension()).with_near(nearest(&ty, ops::all().map(ops::Operation::name))),
             })
         }
     }
@@ -267,8 +265,7 @@ fn attributes(cursor: &mut Cursor) -> Result<Vec<(String, String)>, NotationErro
         if !attributes.is_empty() {
             cursor.expect(",")?;
         }
-        cursor.skip_space();
-        let start = cursor.at;
+        let start = cursor.start();
         let name = word(cursor, "the name of an attribute")?;
         if attributes.iter().any(|(other, _)| *other == name) {
             return Err(cursor.error(start..cursor.at, format!("the attribute `{name}` appears twice")));
@@ -336,8 +333,7 @@ pub(crate) fn tensor_type(cursor: &mut Cursor) -> Result<(ElementType, Option<Sh
 
 /// Parses `f32`.
 pub(crate) fn element_type(cursor: &mut Cursor) -> Result<ElementType, NotationError> {
-    cursor.skip_space();
-    let start = cursor.at;
+    let start = cursor.start();
     let name = cursor.word();
     if name.is_empty() {
         return Err(cursor.expected("an element type"));
@@ -348,10 +344,7 @@ pub(crate) fn element_type(cursor: &mut Cursor) -> Result<ElementType, NotationE
             Some(ty) => Some(ty.name()),
             None => nearest(name, ElementType::all().map(ElementType::name)),
         };
-        match near {
-            Some(near) => error.with_help(format!("did you mean `{near}`?")),
-            None => error.with_help("element types are f32, f16, bf16, i64, i32, u8, boolean, …"),
-        }
+        error.with_help("element types are f32, f16, bf16, i64, i32, u8, boolean, …").with_near(near)
     })
 }
 
@@ -376,8 +369,7 @@ pub(crate) fn shape(cursor: &mut Cursor) -> Result<Option<Shape>, NotationError>
 
 /// Parses `body (in 1 -> 0, in 2 -> 3 {axis=0}, out 5 -> 0, back 6 -> 3):`.
 fn body_line(cursor: &mut Cursor) -> Result<BodyText, NotationError> {
-    cursor.skip_space();
-    let start = cursor.at;
+    let start = cursor.start();
     let name = match cursor.quoted()? {
         Some(name) => name,
         None => cursor.run(|c| is_bare(c) && c != ':').to_owned(),
@@ -400,8 +392,7 @@ fn body_line(cursor: &mut Cursor) -> Result<BodyText, NotationError> {
 }
 
 fn tie(cursor: &mut Cursor) -> Result<Tie, NotationError> {
-    cursor.skip_space();
-    let start = cursor.at;
+    let start = cursor.start();
     let kind = cursor.word();
     let from = tie_end(cursor)?;
     cursor.expect("->")?;
@@ -417,8 +408,7 @@ fn tie(cursor: &mut Cursor) -> Result<Tie, NotationError> {
                 purpose = Some(name);
                 continue;
             }
-            cursor.skip_space();
-            let at = cursor.at;
+            let at = cursor.start();
             let value = word(cursor, "a number")?.parse();
             let known = ["axis", "start", "end", "stride", "part_size"].contains(&name.as_str());
             match value {

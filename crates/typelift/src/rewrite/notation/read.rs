@@ -139,10 +139,7 @@ impl Builder<'_> {
 
     fn no_layer(&self, input: &InputText, name: &str, lines: &[LayerText]) -> NotationError {
         let error = self.error(&input.span, format!("no layer here is named `{name}`"));
-        match nearest(name, lines.iter().map(|line| line.name.as_str())) {
-            Some(near) => error.with_help(format!("did you mean `{near}`?")),
-            None => error,
-        }
+        error.with_near(nearest(name, lines.iter().map(|line| line.name.as_str())))
     }
 
     fn read_layer(&mut self, line: &LayerText, used: usize) -> Result<Layer, NotationError> {
@@ -161,7 +158,7 @@ impl Builder<'_> {
                     .with_attribute("shape", &shape.to_attribute().to_string())
                     .with_attribute("element_type", output.element_type.name());
             }
-            (Some(LayerKind::Constant), _) => self.read_constant(line, &mut layer)?,
+            (Some(LayerKind::Constant), _) => layer = self.read_constant(line, layer)?,
             _ => {}
         }
         for (name, value) in &line.attributes {
@@ -194,7 +191,7 @@ impl Builder<'_> {
     }
 
     /// Appends the values of a constant to the weights.
-    fn read_constant(&mut self, line: &LayerText, layer: &mut Layer) -> Result<(), NotationError> {
+    fn read_constant(&mut self, line: &LayerText, layer: Layer) -> Result<Layer, NotationError> {
         let written = line.outputs.as_ref().and_then(|outputs| outputs.first());
         let element_type = match (written, &line.values) {
             (Some(output), _) => output.element_type,
@@ -233,11 +230,8 @@ impl Builder<'_> {
             ("offset", offset.to_string()),
             ("size", size.to_string()),
         ];
-        for (name, value) in attributes {
-            *layer = std::mem::replace(layer, Layer::new("", "", "")).with_attribute(name, &value);
-        }
-        *layer = std::mem::replace(layer, Layer::new("", "", "")).with_output(element_type, shape);
-        Ok(())
+        let layer = attributes.iter().fold(layer, |layer, (name, value)| layer.with_attribute(name, value));
+        Ok(layer.with_output(element_type, shape))
     }
 
     fn read_body(&mut self, line: &LayerText, body: &BodyText, layer: &Layer) -> Result<Body, NotationError> {

@@ -53,8 +53,7 @@ const DEEPEST: usize = 16;
 impl Literal {
     /// Parses a number or a list, if one comes here.
     pub(crate) fn read(cursor: &mut Cursor) -> Result<Option<Self>, NotationError> {
-        cursor.skip_space();
-        let start = cursor.at;
+        let start = cursor.start();
         if cursor.peek() != Some('[') {
             let Some(number) = read_number(cursor) else { return Ok(None) };
             return Ok(Some(Self { numbers: vec![number], dims: Vec::new(), span: start..cursor.at }));
@@ -63,8 +62,7 @@ impl Literal {
         // Number of items in each open list, the innermost last; and the depth at which numbers were found.
         let (mut open, mut deepest) = (Vec::<usize>::new(), None);
         loop {
-            cursor.skip_space();
-            let at = cursor.at;
+            let at = cursor.start();
             if cursor.eat_here("[") {
                 open.push(0);
                 if open.len() > deepest.unwrap_or(DEEPEST) {

@@ -24,8 +24,7 @@ impl Parser<'_> {
     }
 
     fn patterns(&mut self, signs: &[(&str, f64)], kind: ChainKind) -> Result<usize, NotationError> {
-        self.cursor.skip_space();
-        let start = self.cursor.at;
+        let start = self.cursor.start();
         let mut parts = vec![self.part(kind, 1.0)?];
         'parts: loop {
             for &(sign, power) in signs {
@@ -43,8 +42,7 @@ impl Parser<'_> {
     }
 
     fn part(&mut self, kind: ChainKind, sign: f64) -> Result<Part, NotationError> {
-        self.cursor.skip_space();
-        let start = self.cursor.at;
+        let start = self.cursor.start();
         let (term, power, optional) = match kind {
             ChainKind::Sum => (self.patterns(&[("*", 1.0), ("/", -1.0)], ChainKind::Product)?, 1.0, false),
             ChainKind::Product => self.factor()?,
@@ -54,8 +52,7 @@ impl Parser<'_> {
 
     /// Parses `x`, `x^2`, `x?`, `-x`.
     fn factor(&mut self) -> Result<(usize, f64, bool), NotationError> {
-        self.cursor.skip_space();
-        let start = self.cursor.at;
+        let start = self.cursor.start();
         let is_negative = self.cursor.sees("-") && Literal::read(&mut self.cursor.clone())?.is_none();
         if is_negative {
             self.cursor.eat("-");
@@ -143,8 +140,7 @@ impl Parser<'_> {
 
     /// Parses a term of a pattern without surrounding operators. The flag is true if `?` follows.
     fn pattern_operand(&mut self) -> Result<(usize, bool), NotationError> {
-        self.cursor.skip_space();
-        let start = self.cursor.at;
+        let start = self.cursor.start();
         if let Some(literal) = Literal::read(&mut self.cursor)? {
             if self.cursor.eat_here("~") {
                 let number = literal.numbers.first().filter(|_| literal.dims.is_empty());
@@ -174,20 +170,17 @@ impl Parser<'_> {
 
     /// Parses alternative operations with an opening parenthesis, `(Add|Subtract)(`, if they are next.
     pub(super) fn operations_ahead(&mut self) -> Option<Vec<(String, Range<usize>)>> {
-        let mut ahead = self.cursor.clone();
-        ahead.eat("(");
-        let mut operations = Vec::new();
-        loop {
-            let word = ahead.word();
-            operations.push((word.to_owned(), ahead.at - word.len()..ahead.at));
-            if word.is_empty() || !ahead.eat("|") {
-                break;
+        self.cursor.find(|ahead| {
+            ahead.eat("(");
+            let mut operations = Vec::new();
+            loop {
+                let word = ahead.word();
+                operations.push((word.to_owned(), ahead.at - word.len()..ahead.at));
+                if word.is_empty() || !ahead.eat("|") {
+                    break;
+                }
             }
-        }
-        let fits = operations.len() > 1 && ahead.eat(")") && ahead.eat_here("(");
-        fits.then(|| {
-            self.cursor = ahead;
-            operations
+            (operations.len() > 1 && ahead.eat(")") && ahead.eat_here("(")).then_some(operations)
         })
     }
 
@@ -233,8 +226,7 @@ impl Parser<'_> {
             ("<", Function::Less),
             (">", Function::Greater),
         ];
-        self.cursor.skip_space();
-        let start = self.cursor.at;
+        let start = self.cursor.start();
         if let Some(term) = self.name_like(start)? {
             return Ok(term);
         }
@@ -276,8 +268,7 @@ impl Parser<'_> {
             if !parts.is_empty() {
                 self.cursor.expect(",")?;
             }
-            self.cursor.skip_space();
-            let start = self.cursor.at;
+            let start = self.cursor.start();
             let dim = if self.cursor.sees("...") {
                 DimPattern::Any
             } else if self.cursor.eat("?") {
@@ -371,8 +362,7 @@ impl Parser<'_> {
 
     /// Parses a term of an expression without surrounding operators.
     fn operand(&mut self) -> Result<usize, NotationError> {
-        self.cursor.skip_space();
-        let start = self.cursor.at;
+        let start = self.cursor.start();
         if let Some(literal) = Literal::read(&mut self.cursor)? {
             return self.put(start..self.cursor.at, TermKind::Literal(literal));
         }
@@ -441,13 +431,11 @@ impl Parser<'_> {
 
     /// Parses `axis=1`, if it is next.
     fn axis_ahead(&mut self) -> Result<Option<i64>, NotationError> {
-        let mut ahead = self.cursor.clone();
-        if ahead.word() != "axis" || !ahead.eat("=") {
+        if self.cursor.find(|ahead| (ahead.word() == "axis" && ahead.eat("=")).then_some(())).is_none() {
             return Ok(None);
         }
-        let axis = Literal::read(&mut ahead)?.filter(|axis| axis.dims.is_empty() && axis.is_whole());
-        let Some(axis) = axis else { return Err(ahead.expected("the number of an axis")) };
-        self.cursor = ahead;
+        let axis = Literal::read(&mut self.cursor)?.filter(|axis| axis.dims.is_empty() && axis.is_whole());
+        let axis = axis.ok_or_else(|| self.cursor.expected("the number of an axis"))?;
         Ok(Some(axis.numbers[0].to_float() as i64))
     }
 

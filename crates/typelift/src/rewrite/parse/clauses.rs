@@ -85,8 +85,7 @@ pub(super) fn split(text: &str, range: Range<usize>) -> Result<Clauses, Notation
 fn allowed(mut cursor: Cursor) -> Result<Allowed, NotationError> {
     let mut allowed = Allowed::default();
     loop {
-        cursor.skip_space();
-        let start = cursor.at;
+        let start = cursor.start();
         let word = cursor.word().to_owned();
         if !allowed.lift(&word) {
             let error = cursor.error(start..cursor.at.max(start + 1), "this is not a limit that `allow` can lift");
@@ -209,8 +208,7 @@ impl Definitions {
     /// Parses `NAME(a, b) = PATTERN`, which can use earlier definitions.
     pub(in crate::rewrite) fn read(&mut self, text: &str, range: Range<usize>) -> Result<(), NotationError> {
         let mut cursor = Cursor::within(text, range.clone());
-        cursor.skip_space();
-        let start = cursor.at;
+        let start = cursor.start();
         let name = cursor.word().to_owned();
         if name.is_empty() {
             return Err(cursor.expected("the name of a pattern"));

@@ -34,8 +34,7 @@ impl Parser<'_> {
         function: Function,
         part: impl Fn(&mut Self) -> Result<usize, NotationError>,
     ) -> Result<usize, NotationError> {
-        self.cursor.skip_space();
-        let start = self.cursor.at;
+        let start = self.cursor.start();
         let mut parts = vec![part(self)?];
         while self.cursor.eat(sign) {
             parts.push(part(self)?);
@@ -48,8 +47,7 @@ impl Parser<'_> {
 
     /// Parses `!c`, `(c || d)` or a comparison.
     fn negation(&mut self) -> Result<usize, NotationError> {
-        self.cursor.skip_space();
-        let start = self.cursor.at;
+        let start = self.cursor.start();
         if self.cursor.sees("!") && !self.cursor.sees("!=") {
             self.cursor.eat("!");
             let term = self.deeper(Self::negation)?;
@@ -72,14 +70,11 @@ impl Parser<'_> {
 
     /// Parses `name(x) like "*.layers.{i}.*"`, if it is next.
     pub(super) fn name_like(&mut self, start: usize) -> Result<Option<usize>, NotationError> {
-        let mut ahead = self.cursor.clone();
-        if ahead.word() != "name" || !ahead.eat_here("(") {
+        if self.cursor.find(|ahead| (ahead.word() == "name" && ahead.eat_here("(")).then_some(())).is_none() {
             return Ok(None);
         }
-        ahead.skip_space();
-        let (at, text) = (ahead.at, ahead.word().to_owned());
-        self.cursor = ahead;
-        let tensor = self.bound(at, &text)?;
+        let (at, text) = (self.cursor.start(), self.cursor.word());
+        let tensor = self.bound(at, text)?;
         self.cursor.expect(")")?;
         if !self.cursor.eat_word("like") {
             return Err(self.cursor.expected("`like` and a name in quotes: `name(x) like \"*/attn/*\"`"));
@@ -127,8 +122,7 @@ impl Parser<'_> {
     }
 
     fn bound_of_slice(&mut self, open: i128) -> Result<usize, NotationError> {
-        self.cursor.skip_space();
-        let at = self.cursor.at;
+        let at = self.cursor.start();
         let literal = match Literal::read(&mut self.cursor)? {
             Some(literal) if literal.dims.is_empty() => literal,
             _ => Literal::whole(open, at..at),

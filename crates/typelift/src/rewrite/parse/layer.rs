@@ -102,13 +102,9 @@ impl Parser<'_> {
         }
         if self.mode == Mode::Condition {
             let error = self.cursor.error(head.span.clone(), format!("`{}` is not a function", head.text));
-            return Err(match nearest(&head.text, FUNCTIONS.iter().map(|row| row.0)) {
-                Some(near) => error.with_help(format!("did you mean `{near}`?")),
-                None => error.with_help(format!(
-                    "there are {}",
-                    FUNCTIONS.iter().map(|row| row.0).collect::<Vec<_>>().join(", ")
-                )),
-            });
+            let names: Vec<_> = FUNCTIONS.iter().map(|row| row.0).collect();
+            let near = nearest(&head.text, names.iter().copied());
+            return Err(error.with_help(format!("there are {}", names.join(", "))).with_near(near));
         }
         let (optional, shared) = (head.optional, head.shared);
         let layer = self.head(head)?;
@@ -189,10 +185,10 @@ impl Parser<'_> {
                 let unknown = error(format!("`{text}` is not an operation"));
                 let functions = FUNCTIONS.iter().map(|row| row.0).filter(|_| self.mode != Mode::Pattern);
                 let near = || nearest(&text, ops::all().map(|row| row.name()).chain(functions));
-                let meant = ops::meant(&text).or_else(|| near().map(|near| format!("did you mean `{near}`?")));
-                return Err(match meant {
+                let extension = || format!("write `\"{text}\"(…)` for an operation of an extension");
+                return Err(match ops::meant(&text) {
                     Some(meant) => unknown.with_help(meant),
-                    None => unknown.with_help(format!("write `\"{text}\"(…)` for an operation of an extension")),
+                    None => unknown.with_help(extension()).with_near(near()),
                 });
             }
         };
@@ -249,14 +245,10 @@ impl Parser<'_> {
 
     /// Parses a list, `xs...`, if it is next.
     pub(super) fn list(&mut self) -> Result<Option<usize>, NotationError> {
-        self.cursor.skip_space();
-        let start = self.cursor.at;
-        let mut ahead = self.cursor.clone();
-        let text = ahead.word().to_owned();
-        if text.is_empty() || !ahead.eat_here("...") {
-            return Ok(None);
-        }
-        self.cursor = ahead;
+        let start = self.cursor.start();
+        let name =
+            self.cursor.find(|ahead| Some(ahead.word()).filter(|text| !text.is_empty() && ahead.eat_here("...")));
+        let Some(text) = name.map(str::to_owned) else { return Ok(None) };
         let span = start..self.cursor.at;
         // Each `_...` is a separate list.
         let known = self.parsed.names.iter().position(|known| known.text == text && text != "_");
@@ -306,8 +298,7 @@ impl Parser<'_> {
     /// Parses `...`. In a replacement it means the remaining inputs or attributes of the matched layer with the same
     /// operation. If there is none, it means those of the root.
     fn rest(&mut self, layer: &LayerTerm, has: fn(&LayerTerm) -> Rest) -> Result<Rest, NotationError> {
-        self.cursor.skip_space();
-        let start = self.cursor.at;
+        let start = self.cursor.start();
         self.cursor.expect("...")?;
         if self.mode == Mode::Pattern {
             return Ok(Rest::Any);
@@ -362,8 +353,7 @@ impl Parser<'_> {
                 self.cursor.expect(",")?;
             }
             first = false;
-            self.cursor.skip_space();
-            let start = self.cursor.at;
+            let start = self.cursor.start();
             if self.cursor.sees("...") {
                 layer.more_attributes = self.rest(layer, |_| Rest::Any)?;
                 continue;
@@ -386,8 +376,7 @@ impl Parser<'_> {
         let kind = rows_of(layer).iter().find_map(|row| row.attribute(name)).map(|attribute| attribute.kind);
         let is_number = kind
             .is_some_and(|kind| !matches!(kind, AttrKind::Text | AttrKind::Enum(_) | AttrKind::Type | AttrKind::Bool));
-        self.cursor.skip_space();
-        let start = self.cursor.at;
+        let start = self.cursor.start();
         let mut ahead = self.cursor.clone();
         if ahead.eat("$") {
             self.cursor = ahead.clone();
@@ -422,10 +411,8 @@ impl Parser<'_> {
         }
         let known: Vec<_> = rows.iter().flat_map(|row| row.attribute_names()).collect();
         let error = self.cursor.error(span, format!("`{}` does not have an attribute `{name}`", layer.operation));
-        Err(match nearest(name, known.iter().copied()) {
-            Some(near) => error.with_help(format!("did you mean `{near}`?")),
-            None if known.is_empty() => error.with_help("the operation has no attributes"),
-            None => error.with_help(format!("it has {}", known.join(", "))),
-        })
+        let near = nearest(name, known.iter().copied());
+        let has = format!("it has {}", known.join(", "));
+        Err(error.with_help(if known.is_empty() { "the operation has no attributes" } else { &has }).with_near(near))
     }
 }

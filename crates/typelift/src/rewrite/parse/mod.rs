@@ -167,8 +167,7 @@ impl<'a> Parser<'a> {
     /// Parses `P`, `(x, y) = P`, `(xs...) = P`, or `x = P, y = Q`.
     fn pattern(&mut self) -> Result<(), NotationError> {
         loop {
-            self.cursor.skip_space();
-            let start = self.cursor.at;
+            let start = self.cursor.start();
             let (names, is_list) = self.outputs().unwrap_or_default();
             let head = start..self.cursor.at;
             for name in &names {
@@ -222,8 +221,7 @@ impl<'a> Parser<'a> {
 
     fn replacement(&mut self) -> Result<Side, NotationError> {
         self.mode = Mode::Replacement;
-        self.cursor.skip_space();
-        let start = self.cursor.at;
+        let start = self.cursor.start();
         let outputs = self.parsed.side.outputs.clone();
         let names: Vec<_> = outputs.iter().map(|&at| self.parsed.names[at].text.clone()).collect();
         let is_list = outputs.iter().any(|&at| self.parsed.names[at].is_list);
@@ -277,12 +275,7 @@ impl<'a> Parser<'a> {
     /// Parses the outputs of a pattern, `(a, b) =`, `(a...) =` or `a =`, if they are next. The flag is true if the
     /// only name is a list.
     fn outputs(&mut self) -> Option<(Vec<String>, bool)> {
-        let mut ahead = self.cursor.clone();
-        let heads = clauses::head(&mut ahead);
-        if heads.is_some() {
-            self.cursor = ahead;
-        }
-        heads
+        self.cursor.find(clauses::head)
     }
 
     fn put(&mut self, span: Range<usize>, kind: TermKind) -> Result<usize, NotationError> {
@@ -302,8 +295,7 @@ impl<'a> Parser<'a> {
     /// Parses alternatives, `P with $m=1 | Q`, or one pattern.
     fn alternatives(&mut self) -> Result<usize, NotationError> {
         self.deeper(|parser| {
-            parser.cursor.skip_space();
-            let start = parser.cursor.at;
+            let start = parser.cursor.start();
             let mut branches = vec![parser.branch()?];
             while parser.cursor.eat("|") {
                 branches.push(parser.branch()?);

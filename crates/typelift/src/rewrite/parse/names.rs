@@ -137,8 +137,7 @@ impl Parser<'_> {
 
     /// Parses the list that is the operand of `count`.
     pub(super) fn counted(&mut self) -> Result<usize, NotationError> {
-        self.cursor.skip_space();
-        let start = self.cursor.at;
+        let start = self.cursor.start();
         let text = self.cursor.word().to_owned();
         let span = start..self.cursor.at;
         let known = self.parsed.names.iter().position(|known| known.text == text);
@@ -202,15 +201,12 @@ impl Parser<'_> {
         let names = self.parsed.names.iter().enumerate().filter(|(at, _)| !outputs.contains(at));
         let names: Vec<_> = names.map(|(_, name)| name.text.as_str()).collect();
         let error = self.cursor.error(span, format!("`{text}` is not in the pattern"));
-        match nearest(text, names.iter().copied()) {
-            Some(near) => error.with_help(format!("did you mean `{near}`?")),
-            None if text == "_" => error.with_help("`_` is any tensor; give it a name in the pattern"),
-            None if ops::revisions(text).is_empty() => {
-                let all: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
-                error.with_help(format!("it has {}", all.join(", ")))
-            }
-            None => error.with_help(format!("write `{text}(…)` for the operation")),
-        }
+        let error = error.with_help(match text {
+            "_" => "`_` is any tensor; give it a name in the pattern".to_owned(),
+            _ if ops::revisions(text).is_empty() => format!("it has `{}`", names.join("`, `")),
+            _ => format!("write `{text}(…)` for the operation"),
+        });
+        error.with_near(nearest(text, names.iter().copied()))
     }
 
     /// Parses a variable after its `$`.
@@ -225,10 +221,8 @@ impl Parser<'_> {
             Some(at) => Ok(at),
             None if self.mode != Mode::Pattern => {
                 let error = self.cursor.error(start - 1..self.cursor.at, format!("`${name}` is not in the pattern"));
-                Err(match nearest(name, self.parsed.variables.iter().map(String::as_str)) {
-                    Some(near) => error.with_help(format!("did you mean `${near}`?")),
-                    None => error,
-                })
+                let near = nearest(name, self.parsed.variables.iter().map(String::as_str));
+                Err(error.with_near(near.map(|near| format!("${near}")).as_deref()))
             }
             None => {
                 self.parsed.variables.push(name.to_owned());

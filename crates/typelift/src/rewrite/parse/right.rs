@@ -104,8 +104,7 @@ impl<'a> Parser<'a> {
         if self.mode != Mode::Replacement || !self.cursor.eat_word("as") {
             return Ok(None);
         }
-        self.cursor.skip_space();
-        let start = self.cursor.at;
+        let start = self.cursor.start();
         let what = "a name in quotes: `as \"{root}/scaled\"`";
         let text = self.cursor.quoted()?.ok_or_else(|| self.cursor.expected(what))?;
         let mut parts = Vec::new();

@@ -97,10 +97,8 @@ impl FromStr for Script {
                 let at = text.find(name.as_str()).unwrap_or_default();
                 let error = Cursor::new(text).error(at..at + name.len(), format!("no rule is named `{name}`"));
                 let names = script.rules.iter().map(Rule::name);
-                return Err(match nearest(name, names) {
-                    Some(near) => error.with_help(format!("did you mean `{near}`?")),
-                    None => error.with_help(format!("write `{name}: PATTERN => REPLACEMENT`")),
-                });
+                let error = error.with_help(format!("write `{name}: PATTERN => REPLACEMENT`"));
+                return Err(error.with_near(nearest(name, names)));
             }
         }
         Ok(script)

@@ -277,8 +277,7 @@ impl Script {
     /// Parses the statement, the rule or the definition in a range of the text.
     pub(super) fn read(&mut self, text: &str, range: Range<usize>) -> Result<(), NotationError> {
         let mut cursor = Cursor::within(text, range.clone());
-        cursor.skip_space();
-        let start = cursor.at;
+        let start = cursor.start();
         let word = cursor.word();
         let is_statement = cursor.peek().is_none_or(char::is_whitespace) && !cursor.sees("=>");
         if word == "def" && is_statement {
@@ -373,8 +372,7 @@ fn info(kind: &'static Kind, cursor: &mut Cursor) -> Result<Statement, NotationE
     } else {
         Owner::Named
     };
-    cursor.skip_space();
-    let start = cursor.at;
+    let start = cursor.start();
     // Up to white space or `=` outside of quotes.
     let (mut end, mut is_quoted) = (start, false);
     for c in cursor.text[start..].chars() {
@@ -416,15 +414,15 @@ fn pair(cursor: &mut Cursor, first: &str, second: &str) -> Result<(String, Strin
 
 /// Parses `input`, `inputs`, `output` or `outputs`.
 fn which_end(cursor: &mut Cursor) -> Result<End, NotationError> {
-    let mut ahead = cursor.clone();
-    let end = match ahead.word() {
-        "input" | "inputs" => End::Input,
-        "output" | "outputs" => End::Output,
-        "layer" | "node" | "op" => return Err(cursor.expected("`input` or `output`").with_help(REMOVAL)),
-        _ => return Err(cursor.expected("`input` or `output`")),
-    };
-    *cursor = ahead;
-    Ok(end)
+    let end = cursor.find(|ahead| match ahead.word() {
+        "input" | "inputs" => Some(End::Input),
+        "output" | "outputs" => Some(End::Output),
+        _ => None,
+    });
+    end.ok_or_else(|| match cursor.clone().word() {
+        "layer" | "node" | "op" => cursor.expected("`input` or `output`").with_help(REMOVAL),
+        _ => cursor.expected("`input` or `output`"),
+    })
 }
 
 /// Parses a comma-separated list of at least one name.
@@ -441,13 +439,11 @@ fn item(cursor: &mut Cursor) -> Result<Option<String>, NotationError> {
     if let Some(quoted) = cursor.quoted()? {
         return Ok(Some(quoted));
     }
-    let mut ahead = cursor.clone();
-    let name = ahead.run(|c| !c.is_whitespace() && c != ',');
-    if ["", "..", "->"].contains(&name) || name.starts_with('#') {
-        return Ok(None);
-    }
-    *cursor = ahead;
-    Ok(Some(name.to_owned()))
+    let name = cursor.find(|ahead| {
+        let name = ahead.run(|c| !c.is_whitespace() && c != ',');
+        (!["", "..", "->"].contains(&name) && !name.starts_with('#')).then_some(name)
+    });
+    Ok(name.map(str::to_owned))
 }
 
 /// Parses a comma-separated list of names, which may be empty, with or without brackets.
@@ -507,8 +503,7 @@ fn blocks(cursor: &mut Cursor) -> Result<Option<RangeInclusive<u64>>, NotationEr
     if !ahead.eat_word("block") {
         return Ok(None);
     }
-    ahead.skip_space();
-    let start = ahead.at;
+    let start = ahead.start();
     let text = ahead.run(|c| c.is_ascii_digit() || c == '.').to_owned();
     if !text.starts_with(|c: char| c.is_ascii_digit()) {
         return Ok(None);
@@ -541,8 +536,7 @@ fn name_before_colon(cursor: &mut Cursor) -> Result<String, NotationError> {
 
 /// Parses `1`, `1..`, `..3`, `1..3`.
 fn bounds(cursor: &mut Cursor) -> Result<RangeInclusive<usize>, NotationError> {
-    cursor.skip_space();
-    let start = cursor.at;
+    let start = cursor.start();
     let text = cursor.run(|c| !c.is_whitespace());
     let parse = |text: &str, open: usize| if text.is_empty() { Some(open) } else { text.parse().ok() };
     let bounds = match text.split_once("..") {
