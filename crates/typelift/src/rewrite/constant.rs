@@ -50,7 +50,7 @@ fn computed(function: Function, of: &[Array], losses: &mut Losses) -> Result<Arr
             transpose(x, &order.map_err(|_| "the order of axes must not be negative".to_owned())?)
         }
         (Function::Reshape, [x, dims]) => reshape(x, &dims.to_integers()),
-        (Function::Gather, [x, indices]) => pick(x, indices.to_integers().into_iter()),
+        (Function::Gather, [x, indices]) => pick(x, 0, indices.to_integers().into_iter()),
         (Function::Slice(axis), [x, from, to @ ..]) => slice(x, axis, from.first_integer(), to.first()),
         (Function::Round, [x]) => Ok(x.map(|v| v, f64::round_ties_even)),
         (Function::Abs, [x]) => Ok(x.map(i128::abs, f64::abs)),
@@ -59,15 +59,12 @@ fn computed(function: Function, of: &[Array], losses: &mut Losses) -> Result<Arr
         (Function::Max, [x, y]) => between(x, Some(y), None),
         (Function::Clamp, [x, least, most]) => between(x, Some(least), Some(most)),
         (Function::Join(axis), all) => join(all, axis),
-        (Function::Product, [x]) => {
-            let product = x.to_floats().iter().product();
-            Ok(Array::scalar(x.element_type, product))
-        }
+        (Function::Product, [x]) => Ok(Array::scalar(x.element_type, x.to_floats().iter().product())),
         (Function::Without, [x, places]) => {
             let length = x.dims.first().map_or(0, |&length| length as i64);
             let left_out: Vec<_> =
                 places.to_integers().iter().map(|&at| if at < 0 { at + length } else { at }).collect();
-            pick(x, (0..length).filter(|at| !left_out.contains(at)))
+            pick(x, 0, (0..length).filter(|at| !left_out.contains(at)))
         }
         (Function::Concat, all) => concat(all),
         (Function::MatMul, [x, y]) => matmul(x, y),
@@ -118,9 +115,7 @@ fn elementwise(function: Function, x: &Array, y: &Array, losses: &mut Losses) ->
     if x.element_type != y.element_type {
         return Err(format!("the types {} and {} differ; write convert(c, TYPE)", x.element_type, y.element_type));
     }
-    let dims = broadcast(&x.dims, &y.dims)
-        .ok_or_else(|| format!("the shapes {:?} and {:?} cannot be broadcast", x.dims, y.dims))?;
-    let (x, y) = (stretch(x, &dims), stretch(y, &dims));
+    let (x, y) = aligned(x, y)?;
     let ty = x.element_type;
     let float = |a: f64, b: f64| match function {
         Function::Add => a + b,
@@ -149,11 +144,7 @@ fn elementwise(function: Function, x: &Array, y: &Array, losses: &mut Losses) ->
 }
 
 /// Negative ones count from its end.
-fn pick(x: &Array, indices: impl Iterator<Item = i64>) -> Result<Array, String> {
-    pick_on(x, 0, indices)
-}
-
-fn pick_on(x: &Array, axis: usize, indices: impl Iterator<Item = i64>) -> Result<Array, String> {
+fn pick(x: &Array, axis: usize, indices: impl Iterator<Item = i64>) -> Result<Array, String> {
     let length = *x.dims.get(axis).ok_or_else(|| match axis {
         0 => "a single number has no elements".to_owned(),
         _ => format!("{:?} has no axis {axis}", x.dims),
@@ -168,13 +159,13 @@ fn pick_on(x: &Array, axis: usize, indices: impl Iterator<Item = i64>) -> Result
 fn slice(x: &Array, axis: usize, from: Option<i64>, to: Option<&Array>) -> Result<Array, String> {
     let from = from.unwrap_or(0);
     let Some(to) = to else {
-        let picked = pick_on(x, axis, from..from + 1)?;
+        let picked = pick(x, axis, from..from + 1)?;
         let dims = picked.dims.iter().enumerate().filter(|(at, _)| *at != axis).map(|(_, &dim)| dim).collect();
         return Ok(picked.reshaped(dims).unwrap_or(picked));
     };
     let length = x.dims.get(axis).map_or(0, |&length| length as i64);
     let place = |at: i64| (if at < 0 { at + length } else { at }).clamp(0, length);
-    pick_on(x, axis, place(from)..place(to.first_integer().unwrap_or(length)))
+    pick(x, axis, place(from)..place(to.first_integer().unwrap_or(length)))
 }
 
 fn extreme(x: &Array, is_largest: bool) -> Result<Array, String> {
@@ -191,10 +182,7 @@ fn between(x: &Array, least: Option<&Array>, most: Option<&Array>) -> Result<Arr
         if limit.element_type != found.element_type {
             return Err(format!("the types {} and {} differ", found.element_type, limit.element_type));
         }
-        let dims = broadcast(&found.dims, &limit.dims);
-        let dims =
-            dims.ok_or_else(|| format!("the shapes {:?} and {:?} cannot be broadcast", found.dims, limit.dims))?;
-        let (x, limit) = (stretch(&found, &dims), stretch(limit, &dims));
+        let (x, limit) = aligned(&found, limit)?;
         let int = |a: i128, b: i128| Some(if is_least { a.max(b) } else { a.min(b) });
         let float = |a: f64, b: f64| if is_least { a.max(b) } else { a.min(b) };
         found = x.zip(&limit, int, float).ok_or("the limits have another kind of type")?;
@@ -278,6 +266,13 @@ fn broadcast(x: &[usize], y: &[usize]) -> Option<Few<usize>> {
             _ => None,
         })
         .collect()
+}
+
+/// Broadcasts both operands to one shape.
+fn aligned(x: &Array, y: &Array) -> Result<(Array, Array), String> {
+    let dims = broadcast(&x.dims, &y.dims);
+    let dims = dims.ok_or_else(|| format!("the shapes {:?} and {:?} cannot be broadcast", x.dims, y.dims))?;
+    Ok((stretch(x, &dims), stretch(y, &dims)))
 }
 
 /// Broadcasts values to a larger shape.

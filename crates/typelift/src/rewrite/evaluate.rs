@@ -101,19 +101,7 @@ impl Evaluator<'_> {
         names_bound: &'b [Option<Bound>],
         variables: &'b [Option<compact_str::CompactString>],
     ) -> Evaluator<'b> {
-        let &Self { graph, weights, side, names, variable_names, plain, blocks, .. } = self;
-        Evaluator {
-            graph,
-            weights,
-            side,
-            names,
-            names_bound,
-            variables,
-            variable_names,
-            plain,
-            losses: Cell::default(),
-            blocks,
-        }
+        Evaluator { names_bound, variables, losses: Cell::default(), ..*self }
     }
 
     pub(super) fn layer_name(&self, term: usize) -> Result<&str, Lack> {

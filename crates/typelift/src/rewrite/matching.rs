@@ -214,16 +214,8 @@ impl<'a> Search<'a> {
             TermKind::Layer(inner) => self.match_layer(at, inner, layer, tensor) || self.match_without(inner, tensor),
             TermKind::Chain(chain) => self.match_chain(at, chain, tensor),
             TermKind::Either(branches) => branches.iter().any(|branch| self.match_branch(branch, tensor)),
-            TermKind::List(_)
-            | TermKind::File(_)
-            | TermKind::Fold(_)
-            | TermKind::Tensor(_)
-            | TermKind::Variable(_)
-            | TermKind::Type(_)
-            | TermKind::Else { .. }
-            | TermKind::NameLike(..)
-            | TermKind::DimsLike(..)
-            | TermKind::Compute(..) => false,
+            // The others occur only in replacements and conditions.
+            _ => false,
         }
     }
 

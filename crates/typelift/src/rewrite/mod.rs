@@ -357,11 +357,7 @@ pub struct Skipped {
 
 impl Display for Skipped {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "{} skipped at {} `{}`", self.rule, self.layer.id, self.layer.name)?;
-        if !self.layer.place.is_model() {
-            write!(f, " in {}", self.layer.path())?;
-        }
-        write!(f, ": {}", self.reason)
+        write!(f, "{} skipped at {}: {}", self.rule, place(&self.layer), self.reason)
     }
 }
 
@@ -384,8 +380,7 @@ pub struct Site {
 
 impl Display for Site {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "{} at {} `{}`", self.rule, self.layer.id, self.layer.name)?;
-        if self.layer.place.is_model() { Ok(()) } else { write!(f, " in {}", self.layer.path()) }
+        write!(f, "{} at {}", self.rule, place(&self.layer))
     }
 }
 
@@ -403,7 +398,7 @@ impl IntoIterator for Report {
 #[non_exhaustive]
 pub enum RewriteError {
     /// The replacement of a match cannot be built there.
-    #[error("rule `{rule}` cannot be applied at {}: {reason}", place(.layer))]
+    #[error("rule `{rule}` cannot be applied at layer {}: {reason}", place(.layer))]
     Refused {
         /// The rule.
         rule: String,
@@ -413,7 +408,7 @@ pub enum RewriteError {
         reason: String,
     },
     /// The type of a used tensor would change, or its shape would be less known.
-    #[error("rule `{rule}` would change {} from {was} to {becomes}", place(.layer))]
+    #[error("rule `{rule}` would change layer {} from {was} to {becomes}", place(.layer))]
     Changes {
         /// The rule.
         rule: String,
@@ -433,7 +428,7 @@ pub enum RewriteError {
         error: String,
     },
     /// The rules match their own output endlessly.
-    #[error("{} again, last at {}: add a condition to a pattern that no replacement satisfies", endless(.rules), place(.layer))]
+    #[error("{} again, last at layer {}: add a condition to a pattern that no replacement satisfies", endless(.rules), place(.layer))]
     Endless {
         /// The rules.
         rules: Vec<String>,
@@ -463,7 +458,7 @@ impl RewriteError {
 
 fn place(layer: &LayerRef) -> String {
     let path = if layer.place.is_model() { String::new() } else { format!(" in {}", layer.path()) };
-    format!("layer {} `{}`{path}", layer.id, layer.name)
+    format!("{} `{}`{path}", layer.id, layer.name)
 }
 
 fn list(rules: &[String]) -> String {

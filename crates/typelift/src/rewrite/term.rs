@@ -94,7 +94,7 @@ pub(crate) enum Times {
     Any,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct LayerTerm {
     /// The name of the operation, or the `type` of an unknown one in files.
     pub(crate) operation: String,
@@ -145,9 +145,10 @@ pub(crate) enum LayerName {
 }
 
 /// Meaning of `...`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Rest {
     /// There is no `...`.
+    #[default]
     None,
     /// In a pattern: any further inputs or attributes.
     Any,
@@ -474,7 +475,7 @@ pub(crate) struct Predicate {
 }
 
 /// Name of a tensor in a rule.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Name {
     pub(crate) text: String,
     pub(crate) constant: bool,
@@ -490,7 +491,7 @@ pub(crate) struct Name {
 
 impl Name {
     pub(crate) fn new(text: String) -> Self {
-        Self { text, constant: false, is_list: false, certain: false, neutral: None, definition: None }
+        Self { text, ..Self::default() }
     }
 }
 

@@ -23,6 +23,7 @@ pub(super) struct Listing {
 }
 
 /// Line of a layer, with its bodies.
+#[derive(Default)]
 pub(super) struct LayerText {
     pub(super) span: Range<usize>,
     /// The id; if it is omitted, it is one more than the largest before it.
@@ -137,21 +138,20 @@ fn close_frames(frames: &mut Vec<Frame>, is_over: impl Fn(&Frame) -> bool) {
 
 /// Parses `model "name" version 11`, if it comes next.
 fn header(cursor: &mut Cursor) -> Result<Option<(String, IrVersion)>, NotationError> {
-    let mut ahead = cursor.clone();
-    if ahead.word() != "model" || ahead.sees("=") {
+    if cursor.find(|ahead| (ahead.word() == "model" && !ahead.sees("=")).then_some(())).is_none() {
         return Ok(None);
     }
-    let name = ahead.name("the name of the model")?;
+    let name = cursor.name("the name of the model")?;
     let mut version = IrVersion::V11;
-    if !ahead.is_done() {
-        let at = ahead.at;
-        version = match (ahead.word(), ahead.word()) {
+    if !cursor.is_done() {
+        let at = cursor.at;
+        version = match (cursor.word(), cursor.word()) {
             ("version", "10") => IrVersion::V10,
             ("version", "11") => IrVersion::V11,
-            _ => return Err(cursor.error(at..ahead.at, "expected `version 10` or `version 11`")),
+            _ => return Err(cursor.error(at..cursor.at, "expected `version 10` or `version 11`")),
         };
     }
-    finish(&mut ahead)?;
+    finish(cursor)?;
     Ok(Some((name, version)))
 }
 
@@ -170,19 +170,7 @@ fn layer_line(cursor: &mut Cursor) -> Result<LayerText, NotationError> {
     };
     cursor.expect("=")?;
     let (ty, version) = operation(cursor)?;
-    let mut line = LayerText {
-        span: start..cursor.at,
-        id,
-        name,
-        ty,
-        version,
-        values: None,
-        inputs: Vec::new(),
-        attributes: Vec::new(),
-        output_names: Vec::new(),
-        outputs: None,
-        bodies: Vec::new(),
-    };
+    let mut line = LayerText { span: start..cursor.at, id, name, ty, version, ..LayerText::default() };
     if cursor.eat("(") {
         if ["Const", "Constant"].contains(&line.ty.as_str()) {
             line.values = Literal::read(cursor)?;

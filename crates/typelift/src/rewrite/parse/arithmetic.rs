@@ -7,7 +7,7 @@ use typelift_promote::ElementType;
 use super::{Mode, Parser};
 use crate::rewrite::notation::{Literal, NotationError, element_type};
 use crate::rewrite::term::{
-    Chain, ChainKind, DimPattern, DimsPart, FUNCTIONS, Factor, Function, LayerTerm, Number, Rest, TermKind, Times,
+    Chain, ChainKind, DimPattern, DimsPart, FUNCTIONS, Factor, Function, LayerTerm, Number, TermKind, Times,
 };
 
 /// Factor or summand that is being parsed.
@@ -470,20 +470,6 @@ fn fold(chain: &mut Chain, value: f64, power: f64, tolerant: bool, span: Range<u
 impl LayerTerm {
     /// Creates a layer without inputs, in any revision.
     pub(super) fn new(operation: &str, head: Range<usize>) -> Self {
-        Self {
-            operation: operation.to_owned(),
-            version: None,
-            head,
-            optional: false,
-            shared: false,
-            inputs: Vec::new(),
-            optional_inputs: 0,
-            more_inputs: Rest::None,
-            attributes: Vec::new(),
-            more_attributes: Rest::None,
-            name: None,
-            same_as: None,
-            output: 0,
-        }
+        Self { operation: operation.to_owned(), head, ..Self::default() }
     }
 }

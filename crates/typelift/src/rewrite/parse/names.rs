@@ -203,7 +203,10 @@ impl Parser<'_> {
         let error = self.cursor.error(span, format!("`{text}` is not in the pattern"));
         let error = error.with_help(match text {
             "_" => "`_` is any tensor; give it a name in the pattern".to_owned(),
-            _ if ops::revisions(text).is_empty() => format!("it has `{}`", names.join("`, `")),
+            _ if ops::revisions(text).is_empty() => {
+                let all: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+                format!("it has {}", all.join(", "))
+            }
             _ => format!("write `{text}(…)` for the operation"),
         });
         error.with_near(nearest(text, names.iter().copied()))

@@ -217,7 +217,8 @@ static KINDS: [Kind; 25] = [
     }),
     kind("stateless", "stateless [INPUT -> OUTPUT]", Touches::InputsAndOutputs, |kind, cursor| {
         if cursor.is_done() {
-            return Ok(Statement::new(kind, "", |model, _| state::stateless(model, None)));
+            let all = Statement::new(kind, "", |model, _| state::stateless(model, None));
+            return Ok(Statement { text: kind.word.to_owned(), ..all });
         }
         let names = pair(cursor, "the name of the input", "the name of the output")?;
         let text = format!("{} -> {}", names.0, names.1);
@@ -332,7 +333,7 @@ impl Statement {
         text: impl Display,
         run: impl Fn(&mut Model, &mut Lets) -> Result<(), String> + Send + Sync + 'static,
     ) -> Self {
-        let text = format!("{} {text}", kind.word).trim_end().to_owned();
+        let text = format!("{} {text}", kind.word);
         Self { kind, text, name: String::new(), value: None, file: None, expected: None, run: Arc::new(run) }
     }
 
