@@ -7,12 +7,12 @@ use typelift_promote::ElementType;
 
 use super::bound::{Bindings, Bound, same_value};
 use super::build::{Added, Build, Key, Matched};
-use super::builtin::{Builtin, Scan};
+use super::builtin::Builtin;
 use super::matching::{self, Depth};
 use super::operations::{operation_of, operations, root_of, root_operations};
 use super::roots::Limits;
 use super::subject::Subject;
-use super::swap::{Found, OnRefusal, Placed, all_outputs, pairs, swap};
+use super::swap::{Found, OnRefusal, Placed, Scan, all_outputs, pairs, swap};
 use super::term::{LayerTerm, Side, TermKind};
 use super::{Code, Match, New, Pattern, Replacement, Report, RewriteError, Right, Rule, Site, values};
 use crate::base::hash::{HashMap, HashSet};

@@ -2,11 +2,10 @@
 
 use super::bound::Bound;
 use super::build::Added;
-use super::swap::{Found, Placed, all_outputs, pairs};
+use super::swap::{Found, Placed, Scan, all_outputs, pairs};
 use super::{duplicates, known, pieces};
-use crate::base::hash::HashSet;
 use crate::edit::Edit;
-use crate::model::graph::{EditError, Graph, LayerId, Model};
+use crate::model::graph::EditError;
 
 /// Built-in rule, in the order of application.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -19,32 +18,6 @@ pub(super) enum Builtin {
     Split,
     /// The first of several equal layers replaces the others.
     Same,
-}
-
-/// Search of one graph for the matches of a rule.
-pub(super) struct Scan<'a> {
-    pub(super) model: &'a Model,
-    pub(super) graph: &'a Graph,
-    /// The layers, producers first.
-    pub(super) order: &'a [LayerId],
-    pub(super) rule: usize,
-    /// Layers that are in a match.
-    pub(super) taken: &'a mut HashSet<LayerId>,
-    /// True for a layer at which the rule is not applied again.
-    pub(super) is_settled: &'a dyn Fn(LayerId) -> bool,
-}
-
-impl Scan<'_> {
-    pub(super) fn is_open(&self, id: LayerId) -> bool {
-        !self.taken.contains(&id) && !(self.is_settled)(id)
-    }
-
-    /// Makes a match of layers, which are all replaced.
-    pub(super) fn take(&mut self, layers: impl IntoIterator<Item = LayerId>, names: Vec<Bound>) -> Found {
-        let found = Found::at(self.rule, layers, names);
-        self.taken.extend(found.bound.layers.iter().map(|&(id, _)| id));
-        found
-    }
 }
 
 impl Builtin {

@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::bound::Bound;
-use super::builtin::Scan;
-use super::swap::{Found, is_random};
+use super::swap::{Found, Scan, is_random};
 use crate::base::hash::{HashMap, HashSet};
 use crate::edit::precision_marks::Marks;
 use crate::model::graph::{Graph, Layer, LayerId};

@@ -6,8 +6,7 @@ use typelift_promote::ElementType;
 
 use super::bound::{Bindings, Bound};
 use super::build::Added;
-use super::builtin::Scan;
-use super::swap::{Found, Placed, is_random};
+use super::swap::{Found, Placed, Scan, is_random};
 use super::values;
 use crate::base::hash::HashSet;
 use crate::edit::Edit;

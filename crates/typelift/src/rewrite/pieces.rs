@@ -7,10 +7,9 @@ use typelift_promote::ElementType;
 
 use super::bound::{Bindings, Bound};
 use super::build::{self, Added};
-use super::builtin::Scan;
 use super::cut::cut;
 use super::operations::operation_of;
-use super::swap::{Found, Placed};
+use super::swap::{Found, Placed, Scan};
 use crate::edit::Edit;
 use crate::model::graph::{EditError, Graph, Layer, LayerId, NewLayer, Output};
 use crate::model::weights::Weights;

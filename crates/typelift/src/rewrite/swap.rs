@@ -5,9 +5,36 @@ use typelift_promote::ElementType;
 use super::bound::{Bindings, Bound};
 use super::losses::Losses;
 use super::pattern::Pattern;
+use crate::base::hash::HashSet;
 use crate::edit::Edit;
-use crate::model::graph::{EditError, Graph, Layer, LayerId, Output};
+use crate::model::graph::{EditError, Graph, Layer, LayerId, Model, Output};
 use crate::model::shape::Shape;
+
+/// Search of one graph for the matches of a rule.
+pub(super) struct Scan<'a> {
+    pub(super) model: &'a Model,
+    pub(super) graph: &'a Graph,
+    /// The layers, producers first.
+    pub(super) order: &'a [LayerId],
+    pub(super) rule: usize,
+    /// Layers that are in a match.
+    pub(super) taken: &'a mut HashSet<LayerId>,
+    /// True for a layer at which the rule is not applied again.
+    pub(super) is_settled: &'a dyn Fn(LayerId) -> bool,
+}
+
+impl Scan<'_> {
+    pub(super) fn is_open(&self, id: LayerId) -> bool {
+        !self.taken.contains(&id) && !(self.is_settled)(id)
+    }
+
+    /// Makes a match of layers, which are all replaced.
+    pub(super) fn take(&mut self, layers: impl IntoIterator<Item = LayerId>, names: Vec<Bound>) -> Found {
+        let found = Found::at(self.rule, layers, names);
+        self.taken.extend(found.bound.layers.iter().map(|&(id, _)| id));
+        found
+    }
+}
 
 /// A match to apply.
 pub(super) struct Found {

@@ -7,7 +7,6 @@ use typelift_promote::ElementType;
 
 use super::expression::{Formula, Lets, Own, Resolved};
 use super::names::{all as names, edited, ends as end_names, renamed, tensors, with_suggestion};
-use super::statement::Owner;
 use super::{ends, state};
 use crate::base::hash::HashSet;
 use crate::base::names::{is_glob, matches_glob, nearest};
@@ -27,6 +26,16 @@ use crate::rewrite::losses::Losses;
 use crate::rewrite::values;
 use crate::text::xml::ReadError;
 
+/// Owner of the metadata that a statement writes.
+#[derive(Clone, Debug)]
+pub(super) enum Owner {
+    Model,
+    /// The layers with this name, or the output `NAME.1` of a layer.
+    Layers(String),
+    /// The layers with the name at the start of the path. If there is none, the model.
+    Named,
+}
+
 /// Changes inputs to a type and shape. Their values are computed by an expression if a statement gives one.
 pub(super) fn input(
     model: &mut Model,
@@ -36,14 +45,14 @@ pub(super) fn input(
     shape: Option<&Shape>,
 ) -> Result<(), String> {
     let found = end_names(model, End::Input, name)?;
-    match lets.find("before", name).and_then(|before| before.value.as_deref()) {
+    match lets.befores.get(name) {
         Some(value) => before_inputs(model, &found, Some((ty, shape)), value, lets),
         None => retype_inputs(model, &found, ty, shape),
     }
 }
 
 pub(super) fn before(model: &mut Model, lets: &mut Lets, name: &str, value: &Formula) -> Result<(), String> {
-    if lets.find("input", name).is_some() {
+    if lets.inputs.contains(name) {
         return Ok(());
     }
     let found = end_names(model, End::Input, name)?;

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use typelift_promote::ElementType;
 
 use super::names::{renamed, with_suggestion};
-use super::statement::Statement;
 use crate::base::hash::{HashMap, HashSet};
 use crate::base::names::is_glob;
 use crate::edit::Edit;
@@ -34,16 +33,13 @@ pub(super) struct Lets {
     pub(super) losses: Cell<Losses>,
     /// Tensors of an adapter that belong to no layer.
     pub(super) unused: RefCell<Vec<String>>,
-    /// All statements of the script.
-    pub(super) statements: Vec<Statement>,
+    /// The inputs that a statement gives another type or shape.
+    pub(super) inputs: HashSet<String>,
+    /// The expressions that compute the values of inputs.
+    pub(super) befores: HashMap<String, Arc<Formula>>,
 }
 
 impl Lets {
-    /// Finds the first statement that begins with this word and concerns this name.
-    pub(super) fn find(&self, word: &str, name: &str) -> Option<&Statement> {
-        self.statements.iter().find(|statement| statement.kind.word == word && statement.name == name)
-    }
-
     /// Counts values that a statement loses.
     pub(super) fn lose(&self, lost: Losses) {
         let mut losses = self.losses.get();

@@ -213,7 +213,14 @@ impl Script {
     /// [`ScriptError`]. The model is consumed, which saves a copy.
     pub fn run(&self, mut model: Model) -> Result<(Model, Report), ScriptError> {
         let written = variables(model.graph(), LayerKind::Assign);
-        let mut lets = Lets { statements: self.statements.clone(), ..Lets::default() };
+        let mut lets = Lets::default();
+        for Statement { kind, name, value, .. } in &self.statements {
+            match (kind.word, value) {
+                ("input", _) => drop(lets.inputs.insert(name.clone())),
+                ("before", Some(value)) => drop(lets.befores.entry(name.clone()).or_insert(value.clone())),
+                _ => {}
+            }
+        }
         let (mut effects, mut lossy, mut errors) = (Vec::new(), Vec::new(), None);
         if self.edits() > 0 {
             let known = Known::errors(&crate::infer(&mut model));

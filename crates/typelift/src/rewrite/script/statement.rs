@@ -54,16 +54,6 @@ pub(super) enum Touches {
     InputsAndOutputs,
 }
 
-/// Owner of the metadata that a statement writes.
-#[derive(Clone, Debug)]
-pub(super) enum Owner {
-    Model,
-    /// The layers with this name, or the output `NAME.1` of a layer.
-    Layers(String),
-    /// The layers with the name at the start of the path. If there is none, the model.
-    Named,
-}
-
 static KINDS: [Kind; 25] = [
     kind("lora", "lora FILE.safetensors [SCALE]", Touches::Layers, |kind, cursor| {
         let file = PathBuf::from(cursor.name("the .safetensors file of an adapter")?);
@@ -366,12 +356,12 @@ fn info(kind: &'static Kind, cursor: &mut Cursor) -> Result<Statement, NotationE
     let mut ahead = cursor.clone();
     let owner = if ahead.eat(":") {
         *cursor = ahead;
-        Owner::Model
+        act::Owner::Model
     } else if let Ok(name) = name_before_colon(&mut ahead) {
         *cursor = ahead;
-        Owner::Layers(name)
+        act::Owner::Layers(name)
     } else {
-        Owner::Named
+        act::Owner::Named
     };
     let start = cursor.start();
     // Up to white space or `=` outside of quotes.
@@ -389,7 +379,7 @@ fn info(kind: &'static Kind, cursor: &mut Cursor) -> Result<Statement, NotationE
         return Err(cursor.expected("the path of the value, such as `runtime_options/KV_CACHE_PRECISION`"));
     }
     let path = path.to_owned();
-    if path.contains('.') && !path.contains(['/', '"']) && !matches!(owner, Owner::Layers(_)) {
+    if path.contains('.') && !path.contains(['/', '"']) && !matches!(owner, act::Owner::Layers(_)) {
         let error = cursor.error(start..cursor.at, format!("`{path}` would be one key with a dot in its name"));
         let help = format!(
             "write `info {} = …` for nested keys, or `info \"{path}\" = …` for one key",
@@ -400,7 +390,7 @@ fn info(kind: &'static Kind, cursor: &mut Cursor) -> Result<Statement, NotationE
     cursor.expect("=")?;
     let value = cursor.name("a value")?;
     let text = match &owner {
-        Owner::Layers(name) => format!("{name} : {path}"),
+        act::Owner::Layers(name) => format!("{name} : {path}"),
         _ => path.clone(),
     };
     Ok(Statement::new(kind, text, move |model, _| act::info(model, &owner, &path, &value)))
