@@ -43,6 +43,7 @@ impl Edit<'_> {
         let sources: Vec<_> = (first + 1..count).map(|at| (at, self.producer(layer.input(at)))).collect();
         let moved = sources.into_iter().filter_map(|(at, source)| Some((source?, layer.input(at - 1))));
         self.connect_all(moved.collect::<Vec<_>>())?;
+        self.changed(layer)?;
         self.graph.resize_inputs(layer, count.saturating_sub(1));
         self.relabel(layer, |entry| {
             if entry.direction == Direction::Input && entry.external_port_id > port {

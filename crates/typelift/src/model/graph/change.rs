@@ -160,14 +160,13 @@ impl Graph {
         Ok(())
     }
 
+    /// The caller has recorded the layer by [`change`](Self::change). A second copy would double the memory of a rewrite.
     pub(crate) fn resize_inputs(&mut self, id: LayerId, count: usize) {
-        let Some(node) = self.node(id) else { return };
-        let last = self.weight(node).map_or(0, |layer| layer.inputs.len());
+        let last = self.layer(id).map_or(0, |layer| layer.inputs.len());
         for port in count..last {
             self.starve(id.input(port));
         }
-        let layer = self.record_change(node);
-        layer.edited = true;
+        let Some(layer) = self.layer_mut(id) else { return };
         let labels = layer.free_labels().take(count.saturating_sub(last));
         layer.inputs = layer.inputs.iter().take(count).cloned().chain(labels.map(InputPort::new)).collect();
     }
