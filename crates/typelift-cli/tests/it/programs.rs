@@ -437,15 +437,68 @@ fn known_repairs_repair() {
         ),
     ];
     for (purpose, listing, subject, command) in rows {
-        let folder = tempfile::tempdir().unwrap();
-        let folder = folder.path();
-        let is_it = |found: &[Value]| found.iter().any(|it| it["subject"]["name"] == subject);
-        let found = findings(folder, &flat(listing), "openvino_model.xml", purpose);
-        assert!(is_it(&found), "{purpose}: nothing about {subject}: {found:?}\n{listing}");
-        let arguments = [command, &["openvino_model.xml", "-o", "fixed.xml"]].concat();
-        let done = run(folder, &arguments);
-        assert_eq!(done.status, 0, "{command:?}: {}", done.stderr);
-        let left = checked(folder, "fixed.xml", purpose);
-        assert!(!is_it(&left), "{command:?}: {left:?}");
+        assert_repairs(purpose, listing, &[], subject, command);
+    }
+}
+
+/// Checks that a model with this metadata has a finding about the subject, and none after the command.
+fn assert_repairs(purpose: &str, listing: &str, info: &[(&str, &str)], subject: &str, command: &[&str]) {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let mut model = Model::from_text(&flat(listing)).unwrap_or_else(|error| panic!("{listing}\n{error}"));
+    drop(typelift::infer(&mut model));
+    info.iter().for_each(|(path, value)| model.set_rt_info(path, value).unwrap());
+    model.save(folder.join("openvino_model.xml")).unwrap();
+    let is_it = |found: &[Value]| found.iter().any(|it| it["subject"]["name"] == subject);
+    let found = checked(folder, "openvino_model.xml", purpose);
+    assert!(is_it(&found), "{purpose}: nothing about {subject}: {found:?}\n{listing}");
+    let arguments = [command, &["openvino_model.xml", "-o", "fixed.xml"]].concat();
+    let done = run(folder, &arguments);
+    assert_eq!(done.status, 0, "{command:?}: {}", done.stderr);
+    let left = checked(folder, "fixed.xml", purpose);
+    assert!(!is_it(&left), "{command:?}: {left:?}");
+}
+
+/// Repairs of metadata, layouts and ranks, as rows: the broken model and its metadata, the subject and the statement.
+#[test]
+fn known_repairs_for_model_api_repair() {
+    let map = "data = Parameter : f32[1,3,8,8] \"data\"\nm = Abs(data) : f32[1,3,8,8] \"logits\"\nr = Result(m)";
+    let channels_last =
+        "data = Parameter : f32[1,4,9,3] \"data\"\nt = Transpose(data, order)\norder = Const([0,3,1,2]) : i64[4]
+        m = ReduceMean(t, axes) {keep_dims=false} : f32[1,3] \"logits\"\naxes = Const([2,3]) : i64[2]\nr = Result(m)";
+    let classifier = |out: &str, rest: &str| {
+        format!(
+            "data = Parameter : f32[1,3,8,8] \"data\"\nm = ReduceMean(data, axes) {{keep_dims=false}} : {out}\naxes = Const([2,3]) : i64[2]\n{rest}"
+        )
+    };
+    let fitting = classifier("f32[1,3] \"logits\"", "r = Result(m)");
+    let of_rank_3 = classifier(
+        "f32[1,3]",
+        "first = Const(0) : i64[]\nu = Unsqueeze(m, first) : f32[1,1,3] \"logits\"\nr = Result(u)",
+    );
+    let classification = ("model_type", "Classification");
+    let rows: [(&str, (&str, &str), &str, &str); 7] = [
+        (
+            &fitting,
+            ("confidence_threshold", "half"),
+            "model_info/confidence_threshold",
+            "info : model_info/confidence_threshold = 0.5",
+        ),
+        (&fitting, ("labels", "cat dog"), "model_info/labels", "info : model_info/labels = \"cat dog bird\""),
+        (&fitting, ("labels", "cat,dog,bird"), "model_info/labels", "info : model_info/labels = \"cat dog bird\""),
+        (
+            &fitting,
+            ("mean_values", "123.6, 116.2, 103.5"),
+            "model_info/mean_values",
+            "info : model_info/mean_values = \"123.6 116.2 103.5\"",
+        ),
+        (&of_rank_3, classification, "logits", "after logits : Squeeze(_, [0])"),
+        (map, classification, "logits", "after logits : ReduceMean(_, [2,3]) {keep_dims=false}"),
+        (channels_last, classification, "data", "layout data = [N,H,W,C]"),
+    ];
+    for (listing, (key, value), subject, statement) in rows {
+        let key = format!("model_info/{key}");
+        let info = [("model_info/model_type", "Classification"), (&key, value)];
+        assert_repairs("model-api", listing, &info, subject, &["rewrite", "-e", statement]);
     }
 }
