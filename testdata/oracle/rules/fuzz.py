@@ -2,7 +2,7 @@
 
 python fuzz.py PROGRAM [--seed N] [--each N] [--only TEXT] [--keep FOLDER] [--jobs N]
 
-For each rule of `PROGRAM rewrite --list-rules`: builds N models in which its pattern occurs, or nearly occurs; applies the
+For each rule of `PROGRAM rewrite --source`: builds N models in which its pattern occurs, or nearly occurs; applies the
 rule alone, and `--use all`, and that once more; asks OpenVINO's reference kernels (`Model.evaluate`, the CPU plugin in f32
 where an operation has no kernel) what the models compute. Prints what changed, smallest first, and how often each rule was
 applied. The exit status is 1 if a value changed, if OpenVINO refuses a model, if a second run changes it, or if a rule was
@@ -417,7 +417,7 @@ RULES = {}
 def prepare(program):
     # Loads the reader of files once, and not in each process.
     CORE.read_model(str(next(Path(__file__).parent.glob("cases/*.xml"))))
-    text = subprocess.run([program, "rewrite", "--list-rules"], capture_output=True, text=True, check=True).stdout
+    text = subprocess.run([program, "rewrite", "--source"], capture_output=True, text=True, check=True).stdout
     rules, names = patterns.read(text)
     RULES.update({rule.key: rule for rule in rules} | {name: name for name in [*names, "keep-compressed", "mixed"]})
 

@@ -1,6 +1,6 @@
 """Patterns of rewriting rules as Python data, and models that are built from them.
 
-`read(text)` reads what `typelift rewrite --list-rules` prints. `Builder` makes an OpenVINO graph in which a pattern
+`read(text)` reads what `typelift rewrite --source` prints. `Builder` makes an OpenVINO graph in which a pattern
 occurs, or nearly occurs, with random shapes, constants, spellings and operand orders.
 """
 
@@ -243,7 +243,7 @@ def statements(source):
 
 
 def read(text):
-    """The rules of `--list-rules`, and the names of sets that are code."""
+    """The rules of `--source`, and the names of sets that are code."""
     sections = re.split(r"^## ", text, flags=re.M)
     macros, rules, coded, common = {}, [], [], ""
     for index, section in enumerate(sections):
