@@ -58,7 +58,7 @@ pub(super) fn ids(end: End, model: &Model) -> Vec<LayerId> {
 pub(super) fn names(end: End, model: &Model) -> Vec<Vec<String>> {
     let graph = model.graph();
     let of = |layer: &Layer| {
-        let mut names = model.interface_names(end, layer);
+        let mut names = model.interface_names(layer);
         let maker = graph.producer(layer.id().input(0)).and_then(|source| graph.layer(source.layer));
         names.extend(maker.filter(|_| end == End::Output && names.is_empty()).map(|maker| maker.name().to_owned()));
         names.push(layer.name().to_owned());

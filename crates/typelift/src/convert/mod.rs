@@ -309,8 +309,8 @@ impl Conversion {
 
     /// Changes the types and shapes of inputs and constants. Returns the changed inputs, and the changes.
     fn change_inputs(&self, model: &mut Model) -> Result<(Vec<LayerId>, Vec<Change>), InterfaceError> {
-        let is_constant = |(name, _): &(String, ElementType)| model.names_constant(name);
-        let (constants, inputs): (Vec<_>, Vec<_>) = self.set_types.iter().cloned().partition(is_constant);
+        let (constants, inputs): (Vec<_>, Vec<_>) =
+            self.set_types.iter().cloned().partition(|(name, _)| model.names_constant(name));
         let changed = model.set_inputs(&inputs, &self.set_shapes)?;
         let mut changes = Vec::new();
         for (name, element_type) in constants {
@@ -370,9 +370,8 @@ impl Conversion {
         };
         let narrower = self.types.iter().filter(|(from, to)| to.bits() < from.bits()).map(|(_, to)| to);
         let types: BTreeSet<_> = narrower.chain(stored).collect();
-        let is_kept = |layer: &LayerRef| kept.covers(&layer.place, layer.id);
         let risks = types.into_iter().flat_map(|to| precision::risks(model, to));
-        risks.filter(|risk| !risk.keep.iter().all(is_kept)).collect()
+        risks.filter(|risk| !risk.keep.iter().all(|layer| kept.covers(&layer.place, layer.id))).collect()
     }
 
     fn mark(&self, model: &mut Model, kept: &Kept, changes: &mut Vec<Change>) -> Result<Vec<LayerRef>, EditError> {

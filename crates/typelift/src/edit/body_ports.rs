@@ -12,8 +12,8 @@ impl Edit<'_> {
     pub fn remove_body_end(&mut self, layer: LayerId, at: usize, end: LayerId) -> Result<(), EditError> {
         let owner = self.graph.checked(layer)?;
         let body = owner.bodies().get(at).ok_or(EditError::NoBody { layer, at })?;
-        let is_lost = |entry: &PortMapEntry| entry.internal_layer_id == end;
-        let (lost, left): (Vec<_>, Vec<_>) = body.port_map().iter().cloned().partition(is_lost);
+        let (lost, left): (Vec<_>, Vec<_>) =
+            body.port_map().iter().cloned().partition(|entry| entry.internal_layer_id == end);
         let back_edges: Vec<BackEdge> = body.back_edges().iter().copied().filter(|edge| edge.to != end).collect();
         let is_carried = back_edges.iter().any(|edge| edge.from == end);
         self.graph.join(layer, at, left, back_edges);

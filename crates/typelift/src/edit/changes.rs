@@ -50,7 +50,7 @@ impl Constant {
 
     /// Counts the losses of a constant that is stored in another type, if it can lose some.
     fn stored(graph: &Graph, layer: &Layer, place: &Place, to: ElementType, weights: &Weights) -> Option<Box<Self>> {
-        let from = layer.attribute("element_type").and_then(ElementType::from_name)?;
+        let from = layer.named_type("element_type")?;
         let audit = (!fidelity(from, to)?.is_exact()).then(|| Audit::stored(graph, layer, weights, to)).flatten()?;
         Some(Box::new(Self { layer: LayerRef::of(place, layer), span: layer.span.unwrap_or_default(), audit }))
     }
@@ -221,6 +221,24 @@ impl Changes {
         if let Some(change) = self.list.last_mut() {
             change.constant = Constant::stored(graph, constant, &self.place, types[1], &self.weights);
         }
+    }
+
+    /// Sets an attribute that names the type of a layer, from the first to the second type, and records the change.
+    pub(crate) fn retype(
+        &mut self,
+        graph: &mut Edit<'_>,
+        id: LayerId,
+        attribute: &str,
+        types: [ElementType; 2],
+        reason: impl Into<String>,
+    ) -> Result<(), EditError> {
+        graph.set_attribute(id, attribute, types[1].name())?;
+        if let Some(layer) = graph.layer(id) {
+            let is_parameter = ops::kind(layer) == ops::LayerKind::Parameter;
+            let action = if is_parameter { Action::Retyped } else { Action::Corrected };
+            self.add(action, layer, types, reason);
+        }
+        Ok(())
     }
 
     pub(crate) fn add(

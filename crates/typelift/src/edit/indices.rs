@@ -5,6 +5,7 @@ use std::fmt;
 use typelift_promote::{ElementType, Kind};
 
 use crate::base::hash::HashSet;
+use crate::findings::described;
 use crate::findings::list;
 use crate::model::graph::{Graph, Layer, LayerId, Model, Output};
 use crate::model::weights::Weights;
@@ -69,10 +70,6 @@ fn uses(graph: &Graph, weights: &Weights, tensor: Output, to: ElementType) -> Na
 /// Formats the use of an index: ``Gather 3 `words` over 128 rows``.
 fn over(layer: &Layer, rows: i64) -> String {
     format!("{} over {rows} rows", described(layer))
-}
-
-fn described(layer: &Layer) -> String {
-    format!("{} {} `{}`", layer.ty(), layer.id(), layer.name())
 }
 
 fn rows(graph: &Graph, weights: &Weights, layer: &Layer, (of, axis): (usize, Axis)) -> Option<i64> {

@@ -192,8 +192,8 @@ impl Edit<'_> {
             moved.insert(layer.id(), self.graph.adopt(copy));
         }
         for (source, target) in from.wires() {
-            let made = || Some(moved.get(&source.layer)?.output(source.port));
-            let source = feeds.get(&source.layer).copied().or_else(made);
+            let source =
+                feeds.get(&source.layer).copied().or_else(|| Some(moved.get(&source.layer)?.output(source.port)));
             if let Some((source, target_layer)) = source.zip(moved.get(&target.layer)) {
                 self.connect(source, target_layer.input(target.port))?;
             }

@@ -112,7 +112,7 @@ impl Model {
         }
         let listed = |names: Vec<String>| names.join(", ");
         let outputs = self.outputs().map(|layer| {
-            let source = self.graph().producer(layer.id().input(0)).and_then(|tensor| self.graph().output(tensor));
+            let source = self.end_tensor(layer);
             let name = source.and_then(|port| port.names().into_iter().next());
             format!("`{}`", name.unwrap_or_else(|| layer.name().to_owned()))
         });

@@ -8,7 +8,6 @@ use serde::Serialize;
 
 use crate::edit::Edit;
 use crate::model::graph::{EditError, IrVersion, Layer, LayerId, Model, Output};
-use crate::ops::{self, LayerKind};
 use crate::text::xml::{
     leaves, metadata_attribute, names_of, value_at, value_of, with_entry, with_missing, with_value, without_entry,
     without_value,
@@ -161,12 +160,11 @@ impl Model {
 
     pub(crate) fn layout(&self, end: LayerId) -> Option<String> {
         let layer = self.graph.layer(end)?;
-        let port = match ops::kind(layer) {
-            LayerKind::Result => self.graph.producer(end.input(0)).and_then(|tensor| self.graph.output(tensor)),
-            _ => layer.outputs().first(),
-        };
-        let of_port = port.and_then(|port| port.rt_info.as_deref());
-        [of_port, layer.rt_info.as_deref()].into_iter().flatten().find_map(layout_of)
+        let of_port = self.end_tensor(layer).and_then(|port| port.rt_info.as_deref());
+        [of_port, layer.rt_info.as_deref()]
+            .into_iter()
+            .flatten()
+            .find_map(|info| value_of(info, "layout").filter(|layout| !layout.is_empty()))
     }
 
     /// Removes the metadata of the model, of its bodies, layers and tensors.
@@ -304,10 +302,6 @@ impl Edit<'_> {
     }
 }
 
-fn layout_of(rt_info: &str) -> Option<String> {
-    value_of(rt_info, "layout").filter(|layout| !layout.is_empty())
-}
-
 /// The number of dimensions that a layout names, and true if `...` stands for further ones.
 pub(crate) fn layout_dims(layout: &str) -> (usize, bool) {
     let inside = layout.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
@@ -331,6 +325,5 @@ fn keys(path: &str) -> Vec<&str> {
 }
 
 fn quoted(key: &str) -> String {
-    let is_bare = |c: char| !c.is_whitespace() && !"/=\".".contains(c);
-    if key.chars().all(is_bare) { key.to_owned() } else { format!("\"{key}\"") }
+    if key.chars().all(|c| !c.is_whitespace() && !"/=\".".contains(c)) { key.to_owned() } else { format!("\"{key}\"") }
 }

@@ -377,8 +377,7 @@ impl Edit<'_> {
 
     /// Removes the `<rt_info>` of the input ports of a layer, with all else between their tags.
     pub(crate) fn clear_input_metadata(&mut self, id: LayerId) -> Result<(), EditError> {
-        let has_metadata = |port: &InputPort| port.content.text(self.source).contains("rt_info");
-        if self.graph.checked(id)?.inputs.iter().any(has_metadata) {
+        if self.graph.checked(id)?.inputs.iter().any(|port| port.content.text(self.source).contains("rt_info")) {
             let layer = self.changed(id)?;
             layer.inputs = layer.inputs.iter().map(|port| InputPort { content: Span::default(), ..*port }).collect();
         }

@@ -11,6 +11,10 @@ use crate::ops::values::array::{Array, Few};
 /// Values in a run of a sample. Those of every element type fill whole bytes.
 pub(crate) const RUN: usize = 64;
 
+pub(crate) fn element_count(dims: &[usize]) -> Option<u64> {
+    dims.iter().try_fold(1_u64, |count, &dim| count.checked_mul(dim as u64))
+}
+
 /// `None` if these are all values.
 pub(crate) fn runs(count: u64, most: usize) -> Option<impl Iterator<Item = u64>> {
     let (runs, every) = (most.div_ceil(RUN).max(1) as u64, count.div_ceil(RUN as u64));
@@ -58,7 +62,7 @@ impl Layer {
     #[must_use]
     pub fn sample(&self, weights: &Weights, most: usize) -> Option<Vec<f64>> {
         let (element_type, dims) = self.stored_as()?;
-        let count = dims.iter().try_fold(1_u64, |count, &dim| count.checked_mul(dim as u64))?;
+        let count = element_count(&dims)?;
         let Some(runs) = runs(count, most) else { return self.numbers(weights) };
         let (offset, run) = (self.byte_count("offset")?, stored_size(element_type, RUN as u64)? as u64);
         let mut values = Vec::new();
@@ -88,13 +92,13 @@ impl Layer {
 
     pub(crate) fn stored_as(&self) -> Option<(ElementType, Few<usize>)> {
         let shape = self.attribute("shape").filter(|_| ops::is_constant(self))?;
-        let element_type = ElementType::from_name(self.attribute("element_type")?.trim())?;
+        let element_type = self.named_type("element_type")?;
         let dims = shape.split(',').map(str::trim).filter(|dim| !dim.is_empty()).map(str::parse);
         Some((element_type, dims.collect::<Result<_, _>>().ok()?))
     }
 
     pub(crate) fn values(&self, weights: &Weights, element_type: ElementType, dims: Few<usize>) -> Option<Array> {
-        let count = dims.iter().try_fold(1_u64, |count, &dim| count.checked_mul(dim as u64))?;
+        let count = element_count(&dims)?;
         weights.hold(count).ok()?;
         let length = usize::try_from(stored_size(element_type, count)?).ok()?;
         let bytes = weights.read(self.byte_count("offset")?, length)?;

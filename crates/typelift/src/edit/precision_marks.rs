@@ -95,8 +95,7 @@ impl Marks {
     /// OpenVINO 2026.4 fail to compile it.
     #[must_use]
     pub fn keeps_precision(&self) -> bool {
-        let keeps = |(from, to): &(&str, &str)| *from == "dynamic" && ["f16", "dynamic"].contains(to);
-        self.conversions.iter().any(keeps)
+        self.conversions.iter().any(|(from, to)| *from == "dynamic" && ["f16", "dynamic"].contains(to))
     }
 
     /// True for a Convert that decompresses a constant.

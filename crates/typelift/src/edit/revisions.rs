@@ -92,8 +92,7 @@ fn check_attributes(found: &[&Operation], all: &[Operation], attributes: &[(&str
             });
         }
     }
-    let has_all = |row: &&Operation| attributes.iter().all(|(name, _)| row.attribute(name).is_some());
-    if found.iter().any(has_all) {
+    if found.iter().any(|row| attributes.iter().all(|(name, _)| row.attribute(name).is_some())) {
         return Ok(());
     }
     let names = attributes.iter().map(|(name, _)| format!("`{name}`")).collect::<Vec<_>>().join(", ");

@@ -156,8 +156,8 @@ impl Edit<'_> {
         let rest = now.iter().copied().filter(|id| !first.contains(id));
         let wanted: Vec<_> = ends.iter().copied().chain(rest).collect();
         let place: HashMap<_, _> = now.iter().enumerate().map(|(at, id)| (*id, at)).collect();
-        let is_back = |pair: &[LayerId]| place[&pair[0]] >= place[&pair[1]];
-        let stay = wanted.windows(2).position(is_back).map_or(wanted.len(), |at| at + 1);
+        let stay =
+            wanted.windows(2).position(|pair| place[&pair[0]] >= place[&pair[1]]).map_or(wanted.len(), |at| at + 1);
         self.attempt(|edit| wanted[stay..].iter().try_for_each(|&id| edit.put_last(id)))
     }
 

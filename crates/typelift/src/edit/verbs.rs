@@ -1,6 +1,7 @@
 //! Edits that infer types and shapes of the layers that they add or change.
 
 use std::fmt;
+use std::sync::Arc;
 
 use compact_str::format_compact;
 use typelift_promote::ElementType;
@@ -12,7 +13,7 @@ use crate::infer::{Probe, Walk};
 use crate::model::graph::{
     Attribute, BackEdge, Direction, EditError, Input, Layer, LayerId, NewLayer, Output, PortMapEntry,
 };
-use crate::model::weights;
+use crate::model::weights::{self, Content};
 use crate::ops::{self, LayerKind, Outputs};
 
 impl Edit<'_> {
@@ -307,12 +308,18 @@ impl Edit<'_> {
         if self.weights.len().is_none() && self.unordered().any(|layer| ops::kind(layer) == LayerKind::Constant) {
             return Err(EditError::NoWeights);
         }
-        let shape = dims.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        Ok(NewLayer::new("Const", "opset1")
-            .with_attribute("element_type", ty.name())
-            .with_attribute("shape", shape)
-            .with_attribute("offset", self.weights.add(bytes))
-            .with_attribute("size", expected))
+        Ok(constant_at(ty, dims, self.weights.add(bytes), expected))
+    }
+
+    /// Describes a constant whose bytes are computed when they are read.
+    pub(crate) fn made_constant(
+        &mut self,
+        ty: ElementType,
+        dims: &[impl ToString],
+        content: impl Content + 'static,
+    ) -> NewLayer {
+        let size = content.len();
+        constant_at(ty, dims, self.add_made_bytes(Arc::new(content)), size)
     }
 
     /// Sets an attribute of a layer. A new one is added after the others. The outputs of the layer are inferred if its
@@ -517,4 +524,13 @@ impl Edit<'_> {
         };
         self.graph.set_outputs(id, outputs)
     }
+}
+
+fn constant_at(ty: ElementType, dims: &[impl ToString], offset: u64, size: u64) -> NewLayer {
+    let shape = dims.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    NewLayer::new("Const", "opset1")
+        .with_attribute("element_type", ty.name())
+        .with_attribute("shape", shape)
+        .with_attribute("offset", offset)
+        .with_attribute("size", size)
 }

@@ -247,10 +247,6 @@ pub fn stats_with(model: &Model, formulas: &mut Formulas<'_>) -> Stats {
             count.bodies += layer.bodies().len();
         }
     }
-    let outputs = model.outputs().map(|layer| {
-        let feed = model.graph().producers(layer.id()).into_iter().flatten().next();
-        end(model, layer, feed.and_then(|feed| model.graph().output(feed)))
-    });
     Stats {
         name: model.name().to_owned(),
         version: model.version().number(),
@@ -258,8 +254,8 @@ pub fn stats_with(model: &Model, formulas: &mut Formulas<'_>) -> Stats {
         metadata: model.rt_info_entries(),
         layers: count.operations.values().map(|types| types.values().sum::<usize>()).sum(),
         bodies: count.bodies,
-        inputs: model.inputs().map(|layer| end(model, layer, layer.outputs().first())).collect(),
-        outputs: outputs.collect(),
+        inputs: model.inputs().map(|layer| end(model, layer)).collect(),
+        outputs: model.outputs().map(|layer| end(model, layer)).collect(),
         weight_bytes: count.weights.values().map(|weight| weight.bytes).sum(),
         weights: by_size(count.weights.into_values(), |weight| weight.bytes),
         decompressed: by_size(count.decompressed.into_values(), |weight| weight.bytes),
@@ -306,7 +302,8 @@ fn least_bytes(ty: ElementType, shape: &Shape) -> Option<u64> {
 }
 
 /// Describes an input or output. An output has the name in its Result, otherwise that of its tensor.
-fn end(model: &Model, layer: &Layer, port: Option<&OutputPort>) -> Tensor {
+fn end(model: &Model, layer: &Layer) -> Tensor {
+    let port = model.end_tensor(layer);
     Tensor {
         name: model.end_name(layer),
         element_type: port.map_or(ElementType::Dynamic, OutputPort::element_type),
@@ -371,8 +368,7 @@ impl<'a> Counting<'a> {
         for quantized in schemes::find(graph, weights) {
             let Some(codes) = graph.layer(quantized.codes).filter(|_| known.insert(quantized.codes)) else { continue };
             let scheme = quantized.scheme;
-            let empty = || SchemeCount { scheme, constants: 0, bytes: 0 };
-            let count = self.schemes.entry(scheme).or_insert_with(empty);
+            let count = self.schemes.entry(scheme).or_insert_with(|| SchemeCount { scheme, constants: 0, bytes: 0 });
             count.constants += 1;
             count.bytes += Census::size(codes);
         }
@@ -444,8 +440,8 @@ impl Census {
     pub(crate) fn add(&mut self, layer: &Layer, weights: &mut BTreeMap<ElementType, Weight>) -> u64 {
         let Some((element_type, bytes)) = self.count(layer) else { return 0 };
         let values = layer.outputs().first().and_then(|port| port.shape().element_count()).unwrap_or(0);
-        let empty = || Weight { element_type, constants: 0, values: 0, bytes: 0 };
-        let weight = weights.entry(element_type).or_insert_with(empty);
+        let weight =
+            weights.entry(element_type).or_insert_with(|| Weight { element_type, constants: 0, values: 0, bytes: 0 });
         weight.constants += 1;
         weight.values += if bytes > 0 { values } else { 0 };
         weight.bytes += bytes;

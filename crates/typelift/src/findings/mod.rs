@@ -31,7 +31,7 @@ pub use key::{Comparison, FindingKey, Known, Subject};
 pub(crate) use message::message;
 pub use message::{Argument, Kind, Message, Text, Value};
 pub use words::{Remedy, Voice, grouped, reason, shell_command, shell_word, size};
-pub(crate) use words::{described, list};
+pub(crate) use words::{described, list, short};
 
 /// The severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -45,8 +45,31 @@ pub enum Severity {
     Error,
 }
 
+/// Mistake in the text that can cause a finding. It decides which fixes are tried.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// No edit of the text is a fix.
+    NotText,
+    /// The file contradicts itself, although OpenVINO accepts it.
+    Contradiction,
+    /// A misspelled tag or attribute.
+    Text,
+    /// One mistake in the ids of a whole graph.
+    Graph,
+    /// A wrong id of a layer.
+    Id,
+    /// A fault in ids, edges or ports, which makes several explanations of an edge possible.
+    Wiring,
+    /// One mistake in the offsets of all constants.
+    Offsets,
+    /// A type that was replaced in several layers.
+    Types,
+    /// The values of constants, so that the finding says nothing about a file with the weights of another model.
+    Values,
+}
+
 macro_rules! codes {
-    ($($(#[doc = $doc:literal])* $variant:ident $name:literal $severity:ident;)*) => {
+    ($($(#[doc = $doc:literal])* $variant:ident $name:literal $severity:ident $($cause:ident)*;)*) => {
         /// Kind of a finding: a stable code, the same in every release and in `docs/diagnostics.md`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
@@ -70,6 +93,11 @@ macro_rules! codes {
             pub fn severity(self) -> Severity {
                 match self { $(Code::$variant => Severity::$severity,)* }
             }
+
+            pub(crate) fn has(self, cause: Cause) -> bool {
+                let causes: &[Cause] = match self { $(Code::$variant => &[$(Cause::$cause),*],)* };
+                causes.contains(&cause)
+            }
         }
     };
 }
@@ -82,43 +110,43 @@ codes! {
     /// The IR version is missing or not 10 or 11.
     UnsupportedVersion "unsupported-version" Error;
     /// A required attribute is missing.
-    MissingAttribute "missing-attribute" Error;
+    MissingAttribute "missing-attribute" Error Text Id;
     /// An attribute or text has a value that cannot be read.
-    InvalidValue "invalid-value" Error;
+    InvalidValue "invalid-value" Error Text Id Offsets;
     /// Elements are nested too deeply.
     NestingTooDeep "nesting-too-deep" Error;
     /// In a file of version 10, an input or output layer has the name of another tensor.
     NameCollision "name-collision" Error;
     /// An edge starts at a layer that does not exist.
-    UnknownLayer "unknown-layer" Error;
+    UnknownLayer "unknown-layer" Error Text Graph Id Wiring;
     /// An edge names a port that its layer does not have.
-    UnknownPort "unknown-port" Error;
+    UnknownPort "unknown-port" Error Text Graph Wiring;
     /// Two edges end at one input port.
-    InputFedTwice "input-fed-twice" Error;
+    InputFedTwice "input-fed-twice" Error Graph Wiring;
     /// No edge ends at an input port.
-    UnconnectedInput "unconnected-input" Error;
+    UnconnectedInput "unconnected-input" Error Text Graph Id Wiring;
     /// Layers form a cycle.
-    Cycle "cycle" Error;
+    Cycle "cycle" Error Graph Wiring;
     /// A body or its port map is missing, or names a layer or port that does not exist.
-    InvalidBody "invalid-body" Error;
+    InvalidBody "invalid-body" Error Wiring;
     /// An `rt_info` attribute that may appear once appears twice.
     DuplicateRtInfo "duplicate-rt-info" Error;
     /// A constant's offset, size and shape contradict each other or the weights file.
-    InvalidConstant "invalid-constant" Error;
+    InvalidConstant "invalid-constant" Error Offsets Types;
     /// The weights file does not belong to the model: it is too short, empty, or a Git LFS pointer.
-    WrongWeights "wrong-weights" Error;
+    WrongWeights "wrong-weights" Error NotText Offsets;
     /// A layer has a different number of inputs than its operation requires.
-    WrongInputCount "wrong-input-count" Error;
+    WrongInputCount "wrong-input-count" Error Text Graph Id Wiring;
     /// Inputs that must have the same element type have different ones.
-    TypeMismatch "type-mismatch" Error;
+    TypeMismatch "type-mismatch" Error Graph Types;
     /// The operation does not support this element type.
     UnsupportedType "unsupported-type" Error;
     /// The promotion rules define no common type for the inputs.
-    NoCommonType "no-common-type" Error;
+    NoCommonType "no-common-type" Error Types;
     /// The shapes of a layer's inputs contradict the rule of its operation.
-    ShapeMismatch "shape-mismatch" Error;
+    ShapeMismatch "shape-mismatch" Error Graph Offsets;
     /// No length of an open dimension satisfies two layers.
-    ShapeConflict "shape-conflict" Error;
+    ShapeConflict "shape-conflict" Error NotText;
     /// An `Assign` has no `ReadValue` with the same variable.
     UnknownVariable "unknown-variable" Error;
     /// The operation is not in the layer's operation set, but in another one.
@@ -126,40 +154,40 @@ codes! {
     /// The operation exists in no operation set; its name is a misspelling or another framework's name.
     MisnamedOperation "misnamed-operation" Error;
     /// The target release of OpenVINO does not support a layer or its type.
-    NewerThanTarget "newer-than-target" Error;
+    NewerThanTarget "newer-than-target" Error NotText;
 
     /// The operation is unknown; the outputs of the layer are kept as declared.
     UnknownOperation "unknown-operation" Warning;
     /// Two layers have the same id; OpenVINO uses the later one.
-    DuplicateLayerId "duplicate-layer-id" Warning;
+    DuplicateLayerId "duplicate-layer-id" Warning Graph Id Wiring;
     /// Several layers of one graph have the same name.
-    DuplicateLayerName "duplicate-layer-name" Warning;
+    DuplicateLayerName "duplicate-layer-name" Warning NotText Graph;
     /// A layer name begins or ends with spaces, which OpenVINO keeps.
     PaddedName "padded-name" Warning;
     /// Several output tensors of one graph have the same name.
-    DuplicateTensorName "duplicate-tensor-name" Warning;
+    DuplicateTensorName "duplicate-tensor-name" Warning NotText;
     /// An input of a model with tensor names has none.
     NamelessInput "nameless-input" Warning;
     /// Two ports of a layer have the same id.
-    DuplicatePortId "duplicate-port-id" Warning;
+    DuplicatePortId "duplicate-port-id" Warning Wiring;
     /// An attribute appears twice in one element; the first counts.
     DuplicateAttribute "duplicate-attribute" Warning;
     /// Text or elements outside the root are ignored.
     ContentOutsideRoot "content-outside-root" Warning;
     /// An edge to a layer that does not exist is ignored.
-    EdgeToUnknownLayer "edge-to-unknown-layer" Warning;
+    EdgeToUnknownLayer "edge-to-unknown-layer" Warning Text Graph Id Wiring;
     /// No Result or Assign depends on a layer, so OpenVINO drops it.
-    UnreachableLayer "unreachable-layer" Warning;
+    UnreachableLayer "unreachable-layer" Warning Wiring;
     /// An attribute that does not exist for the operation, element or metadata is ignored.
-    UnknownAttribute "unknown-attribute" Warning;
+    UnknownAttribute "unknown-attribute" Warning Text;
     /// An element that does not exist in the format is ignored.
-    UnknownElement "unknown-element" Warning;
+    UnknownElement "unknown-element" Warning Text;
     /// A boolean is neither true nor false, so the default is used.
     InvalidBoolean "invalid-boolean" Warning;
     /// Text after a number is ignored.
-    TrailingJunk "trailing-junk" Warning;
+    TrailingJunk "trailing-junk" Warning Contradiction;
     /// A port declares a different type or shape than inference computes.
-    StalePort "stale-port" Warning;
+    StalePort "stale-port" Warning Contradiction Types;
     /// An input port declares a type that does not exist.
     UnknownPortType "unknown-port-type" Warning;
     /// A Parameter without a shape is a scalar; one without a type has type dynamic.
@@ -171,41 +199,41 @@ codes! {
     /// A constant's offset is not a multiple of its element size, and no other constant ends there.
     UnalignedConstant "unaligned-constant" Warning;
     /// Two constants share some of their bytes.
-    OverlappingConstants "overlapping-constants" Warning;
+    OverlappingConstants "overlapping-constants" Warning Contradiction Offsets;
     /// Bytes of the weights file belong to no constant.
-    UnreferencedWeights "unreferenced-weights" Warning;
+    UnreferencedWeights "unreferenced-weights" Warning NotText Values;
     /// The model has constants, but no weights file.
-    MissingWeights "missing-weights" Warning;
+    MissingWeights "missing-weights" Warning NotText Values;
     /// A `&` that begins no XML entity, or a `<` in a name, is kept as text.
     BareAmpersand "bare-ampersand" Warning;
     /// Legacy metadata is ignored because the file also has `rt_info`.
     IgnoredMetadata "ignored-metadata" Warning;
     /// OpenVINO calls this promotion safe, although values can be lost.
-    LossySafePromotion "lossy-safe-promotion" Warning;
+    LossySafePromotion "lossy-safe-promotion" Warning NotText;
     /// An inserted conversion changes values of a constant.
-    LossyConversion "lossy-conversion" Warning;
+    LossyConversion "lossy-conversion" Warning NotText;
     /// The weights of a layer cannot be quantized as requested.
-    CannotQuantize "cannot-quantize" Error;
+    CannotQuantize "cannot-quantize" Error NotText;
     /// The file is an execution graph, which a device writes, and not a model.
-    ExecutionGraph "execution-graph" Error;
+    ExecutionGraph "execution-graph" Error NotText;
     /// A device stores compressed weights as floats when it compiles the model.
-    WeightsUnfold "weights-unfold" Warning;
+    WeightsUnfold "weights-unfold" Warning NotText;
     /// A device stores 16-bit weights as f32 because a decompression mark is missing.
-    WeightsUnmarked "weights-unmarked" Warning;
+    WeightsUnmarked "weights-unmarked" Warning NotText;
     /// Quantized weights have a scale per column, for which a device computes wrong results.
-    ScaleAlongColumns "scale-along-columns" Error;
+    ScaleAlongColumns "scale-along-columns" Error NotText;
     /// A dimension has no upper bound, which a device requires.
-    OpenDim "open-dim" Error;
+    OpenDim "open-dim" Error NotText;
     /// A tensor has an unknown rank, which no device supports.
-    OpenRank "open-rank" Error;
+    OpenRank "open-rank" Error NotText;
     /// A device does not support an element type.
-    TypeRefused "type-refused" Error;
+    TypeRefused "type-refused" Error NotText;
     /// A device does not support an operation with an element type.
-    OperationType "operation-type" Error;
+    OperationType "operation-type" Error NotText;
     /// A layer is only partly quantized, so it is computed in floats.
-    NotQuantized "not-quantized" Warning;
+    NotQuantized "not-quantized" Warning NotText;
     /// Only the CPU supports string tensors.
-    StringOnDevice "string-on-device" Error;
+    StringOnDevice "string-on-device" Error NotText;
     /// The mask of an attention is boolean, which older releases of a device refuse.
     BooleanMask "boolean-mask" Error;
     /// Values of f64 are beyond the largest f32, in which a device computes them.
@@ -221,25 +249,25 @@ codes! {
     /// A plugin has no kernel for a layer, and ran slow reference code.
     RanReference "ran-reference" Warning;
     /// The promotion depends on a type that is unknown before run time, so ConvertPromoteTypes is not replaced.
-    UndecidedPromotion "undecided-promotion" Warning;
+    UndecidedPromotion "undecided-promotion" Warning NotText;
 
     /// An attribute that the operation requires is missing, and OpenVINO assumes a value.
-    AssumedAttribute "assumed-attribute" Warning;
+    AssumedAttribute "assumed-attribute" Warning Contradiction;
     /// The condition of an If or Loop is not boolean.
     ConditionType "condition-type" Warning;
     /// An edge starts at a Result.
-    UsedResult "used-result" Warning;
+    UsedResult "used-result" Warning Wiring;
     /// The port map of a Loop is wrong: no entry sets the condition, the slices do not fit, or a Parameter has no
     /// input or two.
-    IncompletePortMap "incomplete-port-map" Warning;
+    IncompletePortMap "incomplete-port-map" Warning Contradiction;
     /// A back edge passes a tensor of another rank than the loop's initial value.
-    UnstableState "unstable-state" Warning;
+    UnstableState "unstable-state" Warning NotText;
     /// A recurrent layer's `hidden_size` differs from the shape of its weights.
     InconsistentSize "inconsistent-size" Warning;
     /// A 16-bit constant has values that are infinite or NaN.
-    NonFiniteConstant "non-finite-constant" Warning;
+    NonFiniteConstant "non-finite-constant" Warning NotText Values;
     /// A Convert turns values of a constant into zero or infinity.
-    DestroyedValues "destroyed-values" Warning;
+    DestroyedValues "destroyed-values" Warning NotText Values;
     /// Information of the file cannot be stored in IR version 10.
     Version10Loss "version-10-loss" Warning;
     /// An epsilon of a divisor, negative power or logarithm becomes zero or subnormal in a narrower type.
@@ -281,7 +309,7 @@ codes! {
     /// `Core.read_model` converts inputs and outputs of a file of version 10.
     LegacyTypes "legacy-types" Note;
     /// An integer constant needs more than 32 bits, and OpenVINO's CPU plugin computes i64 in 32 bits.
-    BeyondI32 "beyond-i32" Note;
+    BeyondI32 "beyond-i32" Note Values;
     /// An operation keeps integers where PyTorch's rules give floats.
     IntegerResult "integer-result" Note;
     /// A dimension of an input is open, but the model works with one length only.

@@ -36,7 +36,7 @@ impl Model {
     pub fn convert_constant(&mut self, name: &str, to: ElementType) -> Result<Vec<Change>, InterfaceError> {
         let (place, id) = self.find_constant(name)?;
         let Some(layer) = self.graph_at(&place).and_then(|graph| graph.layer(id)) else { return Ok(Vec::new()) };
-        let from = layer.attribute("element_type").and_then(ElementType::from_name).unwrap_or(ElementType::Dynamic);
+        let from = layer.named_type("element_type").unwrap_or(ElementType::Dynamic);
         if from == to {
             return Ok(Vec::new());
         }

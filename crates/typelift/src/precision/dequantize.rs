@@ -12,7 +12,7 @@ use crate::base::hash::HashSet;
 use crate::edit::Edit;
 use crate::edit::precision_marks::Marks;
 use crate::model::graph::{EditError, Graph, LayerId, Model, NewLayer, Place};
-use crate::model::weights::{Content as _, Weights};
+use crate::model::weights::Weights;
 
 impl Plan {
     /// Returns the plan that stores quantized constants as plain values: `(code - zero point) * scale`, computed in
@@ -32,7 +32,8 @@ impl Plan {
                     continue;
                 }
                 if let Some(mut constant) = Constant::of(&place, graph, layer, to) {
-                    let fits = quantized.is_read_in_parts() || model.weights().hold(constant.loss.n).is_ok();
+                    // Reordered values are computed all at once.
+                    let fits = quantized.order.is_none() || model.weights().hold(constant.loss.n).is_ok();
                     constant.action = if fits { Action::Dequantize } else { Action::Keep(Reason::TooLarge) };
                     constant.loss = Loss { n: constant.loss.n, ..Loss::default() };
                     if fits && to.bits() < ElementType::F32.bits() {
@@ -109,13 +110,7 @@ fn content(
     let values = Values::of(quantized, graph, weights).ok_or(EditError::NoWeights)?;
     let made = Dequantized { values: Arc::new(values), to };
     let shape = graph.output(quantized.value).and_then(|port| port.shape().to_static()).ok_or(EditError::NoWeights)?;
-    let shape = shape.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    let size = made.len();
-    Ok(NewLayer::new("Const", "opset1")
-        .with_attribute("element_type", to.name())
-        .with_attribute("shape", shape)
-        .with_attribute("offset", graph.add_made_bytes(Arc::new(made)))
-        .with_attribute("size", size))
+    Ok(graph.made_constant(to, &shape, made))
 }
 
 /// The name that the constant had before quantization: that of the marked Convert at the end, or else that of

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use smallvec::smallvec;
 use typelift_promote::ElementType;
 
-use super::schemes::Operand;
+use super::schemes::{Operand, dims_of, place};
 use crate::base::progress::poll;
 use crate::edit::Edit;
-use crate::model::graph::{EditError, Graph, Layer, LayerId, NewLayer, Output};
+use crate::model::graph::{EditError, Graph, LayerId, NewLayer, Output};
 use crate::model::weights::{Content, Weights, byte_size};
 use crate::ops::values::array::Array;
 use crate::ops::values::conversion::Stored;
@@ -45,13 +45,8 @@ pub(crate) fn to_integers(graph: &mut Edit<'_>, id: LayerId) -> Result<Output, E
     if codes.have_nan() {
         return Err(refused("a weight is not a number, which no integer represents"));
     }
-    let shape = dims.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    let new = NewLayer::new("Const", "opset1")
-        .with_attribute("element_type", form.element_type.name())
-        .with_attribute("shape", shape)
-        .with_attribute("size", codes.len())
-        .with_attribute("offset", graph.add_made_bytes(Arc::new(codes)))
-        .named(&graph.unused_name(format!("{name}/integers")));
+    let new = graph.made_constant(form.element_type, &dims, codes);
+    let new = new.named(&graph.unused_name(format!("{name}/integers")));
     let new = graph.add(new, &[])?.output(0);
     let mut value = graph.add(NewLayer::convert(ElementType::F32), &[new])?.output(0);
     let arithmetic = |graph: &mut Edit<'_>, ty: &str, value, operand: &[f32]| {
@@ -137,20 +132,6 @@ impl Source {
     }
 }
 
-fn dims_of(layer: &Layer) -> Option<Vec<usize>> {
-    let dims = layer.outputs().first()?.shape().to_static()?;
-    dims.into_iter().map(|dim| usize::try_from(dim).ok()).collect()
-}
-
-fn place(mut at: usize, dims: &[usize], strides: &[usize]) -> usize {
-    let mut place = 0;
-    for (&dim, stride) in dims.iter().zip(strides).rev() {
-        place += at % dim.max(1) * stride;
-        at /= dim.max(1);
-    }
-    place
-}
-
 /// The form in which levels are stored.
 #[derive(Clone, Copy)]
 struct Form {
@@ -206,9 +187,8 @@ impl Codes {
     }
 
     fn have_nan(&self) -> bool {
-        let is_nan = |array: Array| array.to_floats().iter().any(|value| value.is_nan());
         let mut parts = (0..self.count()).step_by(PART).map(|start| start..self.count().min(start + PART));
-        parts.any(|part| self.stored(part).is_some_and(is_nan))
+        parts.any(|part| self.stored(part).is_some_and(|array| array.to_floats().iter().any(|value| value.is_nan())))
     }
 
     fn part(&self, values: Range<usize>) -> Option<Vec<u8>> {

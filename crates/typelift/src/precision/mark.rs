@@ -40,8 +40,7 @@ pub fn mark(model: &mut Model, kept: &Kept, spelling: Spelling) -> Result<Vec<La
 /// [`EditError`] if the layers belong to another model.
 pub fn unmark(model: &mut Model, kept: &Kept) -> Result<Vec<LayerRef>, EditError> {
     let marked = layers(model, kept, Marks::keeps_precision);
-    let rest = |marks: &Marks| if marks.is_decompression() { Marks::decompression() } else { Marks::default() };
-    set(model, marked, rest)
+    set(model, marked, |marks: &Marks| if marks.is_decompression() { Marks::decompression() } else { Marks::default() })
 }
 
 /// The kept layers that compute something and whose marks satisfy `has`.

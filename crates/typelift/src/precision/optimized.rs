@@ -40,7 +40,7 @@ fn scales_weights(graph: &Graph, multiply: LayerId) -> bool {
         ops::is_constant(scale)
             && converted.is_some_and(|convert| {
                 let constant = source(convert).filter(|layer| ops::is_constant(layer));
-                let stored = constant.and_then(|layer| ElementType::from_name(layer.attribute("element_type")?));
+                let stored = constant.and_then(|layer| layer.named_type("element_type"));
                 let to = convert.outputs().first().map(|port| port.element_type());
                 ops::kind(convert) == LayerKind::Convert
                     && stored.is_some_and(|stored| WEIGHTS.contains(&stored))

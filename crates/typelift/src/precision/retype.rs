@@ -13,7 +13,7 @@ use crate::model::graph::{EditError, IrVersion, Layer, LayerId, Model, NewLayer,
 use crate::model::weights::Weights;
 use crate::ops::values::conversion::Stored;
 use crate::ops::{self, LayerKind};
-use crate::promotion::passes::{Action, Change, Changes, PassError, unique};
+use crate::promotion::passes::{Change, Changes, PassError, unique};
 
 impl RetypingPlan {
     /// Applies the plan to the model that it was made for, and infers types and shapes. Returns the changes of inputs,
@@ -51,17 +51,13 @@ impl RetypingPlan {
             let layer = graph.layer(id).ok_or(EditError::NoLayer(id))?;
             let from = layer.outputs().first().map_or(ElementType::Dynamic, |port| port.element_type());
             let reason = format!("the types of the model change: {}", self.types);
-            match ops::kind(layer) {
-                LayerKind::Constant => {
-                    changes.add_converted(graph, layer, [from, to], reason);
-                    let values = Stored::of(layer).and_then(|stored| stored.converted(to, weights));
-                    store(graph, id, values.ok_or(EditError::NoWeights)?)?;
-                    continue;
-                }
-                LayerKind::Parameter => changes.add(Action::Retyped, layer, [from, to], reason),
-                _ => changes.add(Action::Corrected, layer, [from, to], reason),
+            if ops::is_constant(layer) {
+                changes.add_converted(graph, layer, [from, to], reason);
+                let values = Stored::of(layer).and_then(|stored| stored.converted(to, weights));
+                store(graph, id, values.ok_or(EditError::NoWeights)?)?;
+            } else {
+                changes.retype(graph, id, attribute, [from, to], reason)?;
             }
-            graph.set_attribute(id, attribute, to.name())?;
         }
         Ok(())
     }

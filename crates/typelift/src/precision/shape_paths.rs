@@ -58,8 +58,7 @@ impl Walk {
 }
 
 fn ends(graph: &Graph) -> impl Iterator<Item = LayerId> {
-    let is_end = |layer: &&Layer| matches!(layer.start(), Some(Start::Result | Start::Assign));
-    graph.layers().filter(is_end).map(Layer::id)
+    graph.layers().filter(|layer| matches!(layer.start(), Some(Start::Result | Start::Assign))).map(Layer::id)
 }
 
 fn is_shape_of(layer: &Layer) -> bool {

@@ -5,7 +5,7 @@ use typelift_promote::ElementType;
 use super::Kept;
 use super::compress::{Compression, Like};
 use super::plan::{Action, Constant, Loss, Plan, Reason};
-use crate::findings::{Code, Diagnostic, LayerRef, Message, Severity, Text, message};
+use crate::findings::{Code, Diagnostic, LayerRef, Message, Severity, Text, message, short};
 use crate::model::graph::Model;
 use crate::text::xml;
 
@@ -47,7 +47,7 @@ impl Plan {
         let error = |constant: &Constant| {
             let message = message!(
                 "the relative error of `{}` in {} would be up to {}, more than {}";
-                constant.path, Text(Short(constant.loss.max_rel)), constant.to, limit
+                constant.path, Text(short(constant.loss.max_rel)), constant.to, limit
             );
             let found = finding(model, constant, message);
             Diagnostic { severity: Severity::Error, ..found.help("keep the constant, or allow a larger error") }
@@ -90,14 +90,4 @@ fn finding(model: &Model, constant: &Constant, message: Message) -> Diagnostic {
     let reference = layer.map(|layer| LayerRef::of(&constant.place, layer));
     let label = message!("{} as {}"; constant.from, constant.to);
     Diagnostic { layer: reference, ..Diagnostic::new(Code::LossyConversion, message).at(span, label) }
-}
-
-/// Number that is formatted with three significant digits.
-pub(super) struct Short(pub(super) f64);
-
-impl std::fmt::Display for Short {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let rounded: f64 = format!("{:.2e}", self.0).parse().unwrap_or(self.0);
-        if rounded == 0.0 || (1e-4..1e7).contains(&rounded) { write!(f, "{rounded}") } else { write!(f, "{rounded:e}") }
-    }
 }

@@ -110,16 +110,15 @@ fn meant<'p>(name: &str, like: &str, end: End, ports: impl Iterator<Item = &'p P
         is_free && has_rank && is_number(port.element_type())
     };
     let fitting: Vec<_> = ports.filter(fits).filter(|port| !is_cache(port)).collect();
-    let similar = |port: &&&Port| {
-        let shown = port.shown.to_lowercase();
-        let parts = name.split('_').filter(|part| part.len() > 2 && *part != "ids");
-        parts.clone().any(|part| shown.contains(part)) || name.contains(&*shown) && shown.len() > 2
-    };
     match fitting.as_slice() {
         [only] => Some(only),
         several => several
             .iter()
-            .find(similar)
+            .find(|port| {
+                let shown = port.shown.to_lowercase();
+                let parts = name.split('_').filter(|part| part.len() > 2 && *part != "ids");
+                parts.clone().any(|part| shown.contains(part)) || name.contains(&*shown) && shown.len() > 2
+            })
             .copied()
             .or_else(|| several.first().copied().filter(|_| end == End::Output || name == "input_ids")),
     }

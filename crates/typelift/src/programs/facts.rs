@@ -88,8 +88,8 @@ impl<'a> Facts<'a> {
         Self {
             model,
             file,
-            inputs: model.inputs().map(|layer| input(model, layer)).collect(),
-            outputs: model.outputs().map(|layer| output(model, layer)).collect(),
+            inputs: model.inputs().map(|layer| port(model, layer)).collect(),
+            outputs: model.outputs().map(|layer| port(model, layer)).collect(),
             variables: reads.map(|layer| variable(model, layer)).collect(),
             has_attention: model.walk().any(|(_, graph)| graph.unordered().any(is_attention)),
         }
@@ -151,32 +151,18 @@ impl<'a> Facts<'a> {
     }
 }
 
-fn input(model: &Model, layer: &Layer) -> Port {
-    let port = layer.outputs().first();
-    let names = port.map(|port| port.names()).unwrap_or_default();
-    Port {
-        layer: layer.id(),
-        shown: names.first().cloned().unwrap_or_else(|| layer.name().to_owned()),
-        aliases: vec![layer.name().to_owned()],
-        names,
-        tensor: port.map_or_else(TensorType::dynamic, |port| port.tensor_type()),
-        is_used: model.graph.users(layer.id()).next().is_some(),
-    }
-}
-
-fn output(model: &Model, layer: &Layer) -> Port {
-    let source = model.graph.producer(layer.id().input(0));
-    let port = source.and_then(|source| model.graph.output(source));
+fn port(model: &Model, layer: &Layer) -> Port {
+    let tensor = model.end_tensor(layer);
     let own = layer.output_names().map(split_names).filter(|names| !names.is_empty());
-    let names = own.unwrap_or_else(|| port.map(|port| port.names()).unwrap_or_default());
-    let producer = source.and_then(|source| model.graph.layer(source.layer));
+    let names = own.or_else(|| Some(tensor?.names())).unwrap_or_default();
+    let producer = model.graph.sources(layer.id()).next().and_then(|id| model.graph.layer(id));
     Port {
         layer: layer.id(),
         shown: names.first().cloned().unwrap_or_else(|| layer.name().to_owned()),
         aliases: std::iter::once(layer).chain(producer).map(|layer| layer.name().to_owned()).collect(),
         names,
-        tensor: port.map_or_else(TensorType::dynamic, |port| port.tensor_type()),
-        is_used: true,
+        tensor: tensor.map_or_else(TensorType::dynamic, |port| port.tensor_type()),
+        is_used: ops::kind(layer) == LayerKind::Result || model.graph.users(layer.id()).next().is_some(),
     }
 }
 
@@ -198,18 +184,17 @@ fn variable(model: &Model, read: &Layer) -> Variable {
     while let Some(id) = pending.pop() {
         for layer in users(id.output(0)) {
             let is_gather = named(layer, "Gather");
-            let is_input = |from: Output| {
-                let behind_convert = graph.layer(from.layer).filter(|it| ops::kind(it) == LayerKind::Convert);
-                let from = behind_convert.and_then(|it| graph.producer(it.id().input(0))).unwrap_or(from);
-                graph.layer(from.layer).is_some_and(|layer| ops::kind(layer) == LayerKind::Parameter)
-            };
             let follows = match ops::kind(layer) {
                 LayerKind::Convert => {
                     variable.is_converted = true;
                     true
                 }
                 _ if is_gather => {
-                    variable.is_reordered |= graph.producer(layer.id().input(1)).is_some_and(is_input);
+                    variable.is_reordered |= graph.producer(layer.id().input(1)).is_some_and(|from| {
+                        let behind_convert = graph.layer(from.layer).filter(|it| ops::kind(it) == LayerKind::Convert);
+                        let from = behind_convert.and_then(|it| graph.producer(it.id().input(0))).unwrap_or(from);
+                        graph.layer(from.layer).is_some_and(|layer| ops::kind(layer) == LayerKind::Parameter)
+                    });
                     true
                 }
                 _ => {

@@ -562,13 +562,12 @@ pub(super) fn rerank_logits(facts: &Facts) -> Vec<Fault> {
     let model_type = facts.json("config.json").and_then(|json| text(&json, "model_type"));
     let port = facts.output("logits").filter(|port| port.rank().is_some_and(|rank| rank != 2));
     let port = port.filter(|_| model_type.as_deref() != Some("qwen3"));
-    let fault = |port: &Port| {
+    port.map(|port| {
         Fault::of(
             port,
             message!("`logits` has the shape {}, and TextRerankPipeline reads a score per text: [?,1] or [?,2]"; port.tensor.shape),
         )
-    };
-    port.map(fault).into_iter().collect()
+    }).into_iter().collect()
 }
 
 pub(super) fn flat_inputs(facts: &Facts) -> Vec<Fault> {
@@ -631,12 +630,11 @@ pub(super) fn hidden_width(facts: &Facts) -> Vec<Fault> {
         .and_then(|encoder| Facts::new(encoder, None).output("last_hidden_state").map(|it| it.tensor.shape.clone()));
     let wrong =
         facts.input("encoder_hidden_states").zip(given).filter(|(port, given)| !port.tensor.shape.is_compatible(given));
-    let fault = |(port, given): (&Port, Shape)| {
+    wrong.map(|(port, given)| {
         let message =
             message!("`encoder_hidden_states` takes {}, and the encoder beside it gives {}"; port.tensor.shape, given);
         Fault::of(port, message).advice("take encoder and decoder from the same model")
-    };
-    wrong.map(fault).into_iter().collect()
+    }).into_iter().collect()
 }
 
 /// Inputs of the denoiser whose batch is fixed to another number than 2, the batch with guidance.

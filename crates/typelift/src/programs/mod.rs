@@ -57,8 +57,8 @@ pub fn check(model: &Model, program: Program, file: Option<&Path>) -> Vec<Diagno
 #[must_use]
 pub fn fitting_part(model: &Model, file: Option<&Path>) -> Option<String> {
     let check = Check::new(model, Program::GenAi(None), file);
-    let is_of_model = |(rule, _): &(&Rule, Fault)| rule.kind != SubjectKind::File && rule.severity == Severity::Error;
-    let fits = check.part != Part::Other && !check.faults().iter().any(is_of_model);
+    let fits = check.part != Part::Other
+        && !check.faults().iter().any(|(rule, _)| rule.kind != SubjectKind::File && rule.severity == Severity::Error);
     fits.then(|| check.part.to_string())
 }
 

@@ -76,7 +76,9 @@ impl Model {
 
 fn retarget(model: &mut Model, target: Release) -> Result<Retargeted, Vec<Diagnostic>> {
     let mut done = Retargeted::default();
-    if first_release(LayerKind::ConvertPromoteTypes) > target && has_promotions(model) {
+    let is_promotion = |layer: &Layer| ops::kind(layer) == LayerKind::ConvertPromoteTypes;
+    let has_promotions = model.walk().any(|(_, graph)| graph.layers().any(is_promotion));
+    if first_release(LayerKind::ConvertPromoteTypes) > target && has_promotions {
         done.lowered = passes::run(model, passes::LOWER_WITHOUT_NOOPS).map_err(|error| refusal(target, &error))?;
     }
     let rules = rules::rules_for(target);
@@ -119,11 +121,6 @@ fn refusal(target: Release, error: &dyn std::fmt::Display) -> Vec<Diagnostic> {
 fn first_release(kind: LayerKind) -> Release {
     let rows = ops::all().filter(|row| row.layer_kind() == kind);
     rows.filter_map(Release::of_revision).min().unwrap_or(Release::OLDEST)
-}
-
-fn has_promotions(model: &Model) -> bool {
-    let is_promotion = |layer: &Layer| ops::kind(layer) == LayerKind::ConvertPromoteTypes;
-    model.walk().any(|(_, graph)| graph.layers().any(is_promotion))
 }
 
 /// Edits layers of all graphs if `edit` returns a value for them. Returns these layers.

@@ -408,8 +408,8 @@ fn squeezable(m: &Match) -> Written {
     let (rank, axes) = (rank(m, "x")?, integers(m, "a").ok_or("the axes are not a constant")?);
     let dims = m.shape("x").and_then(|shape| shape.dims()).unwrap_or_default();
     let axes = axes.into_iter().map(|axis| axis_of(axis, || Ok(rank))).collect::<Result<Vec<_>, _>>()?;
-    let goes = |axis: &i64| dims.get(*axis as usize).is_some_and(|dim| dim.contains(1));
-    let ones: Vec<_> = axes.iter().copied().filter(goes).collect();
+    let ones: Vec<_> =
+        axes.iter().copied().filter(|axis| dims.get(*axis as usize).is_some_and(|dim| dim.contains(1))).collect();
     match (ones.len() == axes.len(), m.element_type("x")) {
         (true, _) => Err("every axis has length 1".to_owned()),
         (false, Some(ty)) if ones.is_empty() => Ok(format!("Convert(x) {{destination_type={ty}}}")),

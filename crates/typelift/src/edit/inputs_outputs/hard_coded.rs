@@ -80,8 +80,8 @@ impl Model {
             }
             known = found.len();
             is_sound = !infer(trial).iter().any(Diagnostic::is_error);
-            let is_new = |it: &HardCoded| found.iter().all(|known| known.constant != it.constant);
-            let more: Vec<_> = find(trial).into_iter().filter(is_new).collect();
+            let more: Vec<_> =
+                find(trial).into_iter().filter(|it| found.iter().all(|known| known.constant != it.constant)).collect();
             found.extend(more);
         }
         (found, trial.filter(|_| is_sound))

@@ -136,12 +136,12 @@ fn list(end: End, known: &[String]) -> String {
 impl Model {
     /// Returns the Parameters, in the order of the model's inputs.
     pub fn inputs(&self) -> impl Iterator<Item = &Layer> {
-        self.graph.layers().filter(|layer| ops::kind(layer) == LayerKind::Parameter)
+        self.ends(End::Input)
     }
 
     /// Returns the Results, in the order of the model's outputs.
     pub fn outputs(&self) -> impl Iterator<Item = &Layer> {
-        self.graph.layers().filter(|layer| ops::kind(layer) == LayerKind::Result)
+        self.ends(End::Output)
     }
 
     /// Returns the input whose layer or tensor has this name; layers come first.
@@ -191,7 +191,7 @@ impl Model {
             found => return found.map(|id| vec![(id, name.to_owned())]),
         };
         let fitting = |layer: &Layer| {
-            let mut names = std::iter::once(layer.name().to_owned()).chain(self.interface_names(end, layer));
+            let mut names = std::iter::once(layer.name().to_owned()).chain(self.interface_names(layer));
             names.find(|known| matches_glob(name, known)).map(|known| (layer.id(), known))
         };
         let found: Vec<_> = self.ends(end).filter_map(fitting).collect();
@@ -203,7 +203,7 @@ impl Model {
         let mut found: HashMap<String, Option<LayerId>> = HashMap::default();
         let of_layers = self.ends(end).map(|layer| (layer.id(), layer.name().to_owned()));
         let of_tensors = self.ends(end).flat_map(|layer| {
-            let names = self.interface_names(end, layer);
+            let names = self.interface_names(layer);
             names.into_iter().map(|name| (layer.id(), name)).collect::<Vec<_>>()
         });
         for level in [of_layers.collect::<Vec<_>>(), of_tensors.collect()] {
@@ -217,17 +217,23 @@ impl Model {
         found.into_iter().filter_map(|(name, id)| Some((name, id?))).collect()
     }
 
-    fn ends(&self, end: End) -> Box<dyn Iterator<Item = &Layer> + '_> {
-        match end {
-            End::Input => Box::new(self.inputs()),
-            End::Output => Box::new(self.outputs()),
+    fn ends(&self, end: End) -> impl Iterator<Item = &Layer> {
+        let wanted = if end == End::Input { LayerKind::Parameter } else { LayerKind::Result };
+        self.graph.layers().filter(move |layer| ops::kind(layer) == wanted)
+    }
+
+    /// The tensor of an input or output: that of a Parameter, or the one that feeds a Result.
+    pub(crate) fn end_tensor<'a>(&'a self, layer: &'a Layer) -> Option<&'a OutputPort> {
+        match ops::kind(layer) {
+            LayerKind::Result => self.graph.output(self.graph.producer(layer.id().input(0))?),
+            _ => layer.outputs().first(),
         }
     }
 
     /// The inputs or outputs in order, each with the name of its tensor, or of its layer if that has none.
     pub(crate) fn ends_with_names(&self, end: End) -> Vec<(LayerId, String)> {
         let named = |layer: &Layer| {
-            let name = self.interface_names(end, layer).into_iter().next();
+            let name = self.interface_names(layer).into_iter().next();
             (layer.id(), name.unwrap_or_else(|| layer.name().to_owned()))
         };
         self.ends(end).map(named).collect()
@@ -236,11 +242,10 @@ impl Model {
     fn find_end(&self, end: End, name: &str) -> Result<LayerId, InterfaceError> {
         let ends: Vec<&Layer> = self.ends(end).collect();
         let having = |names: &dyn Fn(&Layer) -> Vec<String>| -> Vec<LayerId> {
-            let has = |layer: &&&Layer| names(layer).iter().any(|known| known == name);
-            ends.iter().filter(has).map(|layer| layer.id()).collect()
+            ends.iter().filter(|layer| names(layer).iter().any(|known| known == name)).map(|layer| layer.id()).collect()
         };
         let of_layer = |layer: &Layer| vec![layer.name().to_owned()];
-        let of_tensor = |layer: &Layer| self.interface_names(end, layer);
+        let of_tensor = |layer: &Layer| self.interface_names(layer);
         let of_producer = |layer: &Layer| {
             let source = self.graph.producer(layer.id().input(0)).filter(|source| source.port == 0);
             source.and_then(|source| self.graph.layer(source.layer)).map(of_layer).unwrap_or_default()
@@ -263,19 +268,15 @@ impl Model {
             [] => Err(InterfaceError::Unknown {
                 end,
                 name: name.to_owned(),
-                known: ends.into_iter().map(|layer| self.describe(end, layer)).collect(),
+                known: ends.into_iter().map(|layer| self.describe(layer)).collect(),
             }),
             _ => Err(InterfaceError::Ambiguous { end, name: name.to_owned(), layers: found }),
         }
     }
 
     /// Returns the names of a Parameter's output or a Result's input, including those that the Result gives it.
-    pub fn interface_names(&self, end: End, layer: &Layer) -> Vec<String> {
-        let tensor = match end {
-            End::Input => layer.outputs().first(),
-            End::Output => self.graph.producer(layer.id().input(0)).and_then(|source| self.graph.output(source)),
-        };
-        let mut names = tensor.map(OutputPort::names).unwrap_or_default();
+    pub fn interface_names(&self, layer: &Layer) -> Vec<String> {
+        let mut names = self.end_tensor(layer).map(OutputPort::names).unwrap_or_default();
         names.extend(layer.output_names().map(split_names).unwrap_or_default());
         names
     }
@@ -293,16 +294,12 @@ impl Model {
     #[must_use]
     pub fn end_name(&self, layer: &Layer) -> String {
         let own = layer.output_names().and_then(|names| split_names(names).into_iter().next());
-        let tensor = match ops::kind(layer) {
-            LayerKind::Result => self.graph.producer(layer.id().input(0)).and_then(|tensor| self.graph.output(tensor)),
-            _ => layer.outputs().first(),
-        };
-        own.or_else(|| tensor?.names().into_iter().next()).unwrap_or_else(|| layer.name().to_owned())
+        own.or_else(|| self.end_tensor(layer)?.names().into_iter().next()).unwrap_or_else(|| layer.name().to_owned())
     }
 
     /// Formats `` `x` `` with the names of its tensor in parentheses, if they differ.
-    fn describe(&self, end: End, layer: &Layer) -> String {
-        let mut names = self.interface_names(end, layer);
+    fn describe(&self, layer: &Layer) -> String {
+        let mut names = self.interface_names(layer);
         names.retain(|name| name != layer.name());
         names.dedup();
         let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
@@ -421,7 +418,7 @@ impl Model {
         let mut new = Vec::new();
         for (id, name) in inputs {
             let Some(layer) = self.graph.layer(*id) else { continue };
-            let written = layer.attribute("element_type").and_then(ElementType::from_name);
+            let written = layer.named_type("element_type");
             let from = check_convertible(End::Input, name, written, to)?;
             let is_accepted = to.is_integer() && self.is_only_index(*id);
             new.extend((from != to).then_some((*id, [from, to], is_accepted)));
@@ -535,21 +532,8 @@ impl Model {
     /// Returns the current types and shapes of the model's inputs and outputs.
     #[must_use]
     pub fn interface_types(&self) -> Vec<(LayerId, TensorType)> {
-        let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
-        for layer in self.graph.layers() {
-            match ops::kind(layer) {
-                LayerKind::Parameter => {
-                    inputs.extend(layer.outputs().first().map(|port| (layer.id(), port.tensor_type())))
-                }
-                LayerKind::Result => {
-                    let source = self.graph.producer(layer.id().input(0)).and_then(|source| self.graph.output(source));
-                    outputs.extend(source.map(|port| (layer.id(), port.tensor_type())));
-                }
-                _ => {}
-            }
-        }
-        inputs.append(&mut outputs);
-        inputs
+        let ends = self.inputs().chain(self.outputs());
+        ends.filter_map(|layer| Some((layer.id(), self.end_tensor(layer)?.tensor_type()))).collect()
     }
 
     /// Returns the inputs and outputs whose shape differs from `before`, with both shapes.

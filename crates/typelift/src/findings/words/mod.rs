@@ -139,6 +139,12 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
+/// Formats a number with three significant digits.
+pub(crate) fn short(number: f64) -> String {
+    let rounded: f64 = format!("{number:.2e}").parse().unwrap_or(number);
+    if rounded == 0.0 || (1e-4..1e7).contains(&rounded) { rounded.to_string() } else { format!("{rounded:e}") }
+}
+
 /// Formats a list: `a`, `a and b`, `a, b and c`.
 pub(crate) fn list(texts: Vec<String>, conjunction: &str) -> String {
     match texts.split_last() {

@@ -10,9 +10,7 @@ use super::plan::{QuantizationPlan, QuantizedConstant};
 use super::source::{Made, Part, Recent, Source};
 use crate::edit::Edit;
 use crate::model::graph::{EditError, Input, Layer, Model, NewLayer, Output, OutputPort};
-use crate::model::weights::Content as _;
-use crate::ops::{self, LayerKind};
-use crate::precision::schemes;
+use crate::precision::schemes::{self, is_convert};
 
 /// Group in a model's metadata where nncf stores its settings.
 const METADATA: &str = "nncf/weight_compression";
@@ -120,8 +118,8 @@ impl Quantizer<'_, '_> {
         let [codes, scales] = constant.weight.shapes(group).unwrap_or_default();
         let old = constant.layer.output(0);
         let consumers: Vec<_> = self.graph.consumers(old).collect();
-        let is_converted = |input: &Input| self.graph.layer(input.layer).is_some_and(is_convert);
-        let widens = constant.from != ElementType::F16 && !consumers.iter().all(is_converted);
+        let widens = constant.from != ElementType::F16
+            && !consumers.iter().all(|input| self.graph.layer(input.layer).is_some_and(is_convert));
         let tensor_names = self.graph.output(old).map(OutputPort::names).unwrap_or_default();
 
         let new = self.parts.constant(self.graph, Part::Codes, &codes);
@@ -203,10 +201,6 @@ fn redirect(graph: &mut Edit<'_>, consumers: Vec<Input>, value: Output) -> Resul
     Ok(())
 }
 
-fn is_convert(layer: &Layer) -> bool {
-    ops::kind(layer) == LayerKind::Convert
-}
-
 /// Constants that replace a quantized one.
 struct Parts {
     source: Arc<Source>,
@@ -220,12 +214,6 @@ impl Parts {
 
     fn constant(&self, graph: &mut Edit<'_>, part: Part, dims: &[usize]) -> NewLayer {
         let made = Made { source: self.source.clone(), part, recent: self.recent.clone() };
-        let (ty, size) = (made.element_type(), made.len());
-        let shape = dims.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        NewLayer::new("Const", "opset1")
-            .with_attribute("element_type", ty.name())
-            .with_attribute("shape", shape)
-            .with_attribute("offset", graph.add_made_bytes(Arc::new(made)))
-            .with_attribute("size", size)
+        graph.made_constant(made.element_type(), dims, made)
     }
 }

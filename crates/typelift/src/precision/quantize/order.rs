@@ -87,8 +87,8 @@ fn from_the_end(graph: &Graph) -> Vec<LayerId> {
 /// Numbers the layers breadth first from the Parameters, and then from the ReadValues. The consumers of an output follow by
 /// name.
 fn numbered_from_inputs(graph: &Graph, all: &[LayerId]) -> HashMap<LayerId, usize> {
-    let is_read = |id: &LayerId| graph.layer(*id).is_some_and(|layer| ops::kind(layer) == LayerKind::ReadValue);
-    let reads = all.iter().copied().filter(is_read);
+    let reads =
+        all.iter().copied().filter(|id| graph.layer(*id).is_some_and(|layer| ops::kind(layer) == LayerKind::ReadValue));
     let mut queue: VecDeque<_> = of_kind(graph, LayerKind::Parameter).chain(reads).collect();
     let mut numbers = HashMap::default();
     while let Some(id) = queue.pop_front() {

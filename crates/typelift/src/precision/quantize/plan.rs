@@ -12,7 +12,7 @@ use super::order;
 use super::select::{self, Role, Weight};
 use super::source::{KnownScales, Source};
 use crate::base::hash::HashMap;
-use crate::findings::{Code, Diagnostic, LayerRef, Message, Text, message};
+use crate::findings::{Code, Diagnostic, LayerRef, Message, Text, message, short};
 use crate::model::graph::{Graph, LayerId, Model, Place};
 use crate::model::weights::{Weights, byte_size};
 use crate::ops::values::conversion::Stored;
@@ -260,12 +260,11 @@ impl QuantizationPlan {
     pub fn of(model: &Model, settings: &Quantization, kept: &Kept) -> Result<Self, Vec<Diagnostic>> {
         settings.check().map_err(|reason| vec![Diagnostic::new(Code::CannotQuantize, Text(reason))])?;
         let (names, mut ignored) = (Names::of(model.graph()), Vec::new());
-        let is_left_out = |weight: &Weight| {
+        let found = select::find(model.graph(), |weight: &Weight| {
             let is_kept = is_kept(weight, kept);
             ignored.extend(is_kept.then(|| names.name(weight.consumer)));
             is_kept || !takes(settings.mode, weight.stored.element_type)
-        };
-        let found = select::find(model.graph(), is_left_out);
+        });
         let weights = Arc::new(model.weights().clone());
         let choices = Choices::of(settings, &found, &weights)?;
         choices.check_groups(model, settings)?;
@@ -360,7 +359,7 @@ impl QuantizationPlan {
         let mut beyond: Vec<_> = losses.filter(|(_, loss)| loss.largest > limit).collect();
         beyond.sort_by(|(_, a), (_, b)| b.largest.total_cmp(&a.largest));
         let error = |(constant, loss): (&QuantizedConstant, QuantizationLoss)| {
-            let percent = crate::precision::storage::Short(loss.largest * 100.0);
+            let percent = short(loss.largest * 100.0);
             let message = message!(
                 "the error of `{}` would be up to {} % of the range of a row, more than {} %";
                 constant.name, Text(percent), limit * 100.0
@@ -570,8 +569,7 @@ impl<'a> Choices<'a> {
         if settings.mode.has_powers_of_two() {
             return "set the group fallback so that these constants are not quantized".into();
         }
-        let divides = |size: &u64| self.main.iter().all(|&at| self.weights[at].shapes(Group::Of(*size)).is_some());
-        match [128, 64, 32, 16, 8].into_iter().find(divides) {
+        match [128, 64, 32, 16, 8].into_iter().find(|size| self.main.iter().all(|&at| self.weights[at].shapes(Group::Of(*size)).is_some())) {
             Some(size) => message!(
                 "use a group size of {}, or set the group fallback so that these groups are adjusted or not quantized";
                 size

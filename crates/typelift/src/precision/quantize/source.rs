@@ -106,8 +106,7 @@ impl Source {
                 let found = &mut found[run.scale - first..];
                 let values = &floats[run.values];
                 if run.is_across {
-                    let add = |(found, &value): (&mut Bounds, &f32)| *found = widest(*found, value);
-                    found.iter_mut().zip(values).for_each(add);
+                    found.iter_mut().zip(values).for_each(|(found, &value)| *found = widest(*found, value));
                 } else if let Some(found) = found.first_mut() {
                     *found = found.and(bounds_of(values));
                 }
@@ -139,11 +138,10 @@ impl Source {
                 }
             }
         };
-        let merge = |into: &mut RowError, found: &RowError| {
+        self.scan(&RowError::default(), look, |into: &mut RowError, found: &RowError| {
             into.squares += found.squares;
             into.largest = into.largest.max(found.largest);
-        };
-        self.scan(&RowError::default(), look, merge)
+        })
     }
 
     fn encode(&self, floats: &[f32], values: Range<usize>, scales: &[Scale], codes: &mut [u8]) {

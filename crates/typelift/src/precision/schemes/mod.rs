@@ -128,7 +128,7 @@ fn source(graph: &Graph, id: LayerId, input: usize) -> Option<&Layer> {
 }
 
 /// True for an element type of codes.
-fn is_code(ty: ElementType) -> bool {
+pub(crate) fn is_code(ty: ElementType) -> bool {
     ty.bits() <= 8 && ty != ElementType::Boolean && ty != ElementType::F8E8M0 && ty != ElementType::Dynamic
 }
 
@@ -172,7 +172,7 @@ impl<'g> Codes<'g> {
     }
 }
 
-fn dims_of(layer: &Layer) -> Option<Vec<usize>> {
+pub(super) fn dims_of(layer: &Layer) -> Option<Vec<usize>> {
     let dims = layer.outputs().first()?.shape().to_static()?;
     dims.into_iter().map(|dim| usize::try_from(dim).ok()).collect()
 }
@@ -195,7 +195,7 @@ fn recognize(graph: &Graph, weights: &Weights, multiply: LayerId) -> Option<Quan
         return None;
     }
     let book = match codes.book {
-        Some(book) => Some(Operand::at(graph, weights, book)?.into_values()),
+        Some(book) => Some(Operand::at(graph, weights, book)?.values),
         None => None,
     };
     let ty = codes.constant.outputs().first()?.element_type();
@@ -268,11 +268,6 @@ impl QuantizedConstant {
         Some(Rows { dims: self.dims.clone(), strides, count: self.scale.values().len() })
     }
 
-    /// Reordered values are computed all at once.
-    pub(super) fn is_read_in_parts(&self) -> bool {
-        self.order.is_none()
-    }
-
     /// Returns the name of the layer that contains the codes.
     #[must_use]
     pub fn name<'g>(&self, graph: &'g Graph) -> &'g str {
@@ -305,13 +300,19 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    pub(crate) fn of(&self, mut value: usize) -> usize {
-        self.dims.iter().zip(&self.strides).rev().fold(0, |row, (&dim, stride)| {
-            let index = value % dim.max(1);
-            value /= dim.max(1);
-            row + index * stride
-        })
+    pub(crate) fn of(&self, value: usize) -> usize {
+        place(value, &self.dims, &self.strides)
     }
+}
+
+/// The position of a value in a tensor with these strides.
+pub(super) fn place(mut at: usize, dims: &[usize], strides: &[usize]) -> usize {
+    let mut place = 0;
+    for (&dim, stride) in dims.iter().zip(strides).rev() {
+        place += at % dim.max(1) * stride;
+        at /= dim.max(1);
+    }
+    place
 }
 
 /// True for a Convert.

@@ -15,7 +15,7 @@ use crate::ops::values::conversion::Stored;
 #[derive(Clone, Debug)]
 pub(crate) struct Operand {
     dims: Vec<usize>,
-    values: Vec<f32>,
+    pub(super) values: Vec<f32>,
     /// The element type in which the values are stored.
     pub(super) stored: ElementType,
 }
@@ -75,10 +75,6 @@ impl Operand {
 
     pub(crate) fn values(&self) -> &[f32] {
         &self.values
-    }
-
-    pub(super) fn into_values(self) -> Vec<f32> {
-        self.values
     }
 
     /// 0 for a dimension to which it is broadcast.

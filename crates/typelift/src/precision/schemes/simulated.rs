@@ -61,7 +61,7 @@ fn recognize(graph: &Graph, weights: &Weights, layer: &Layer) -> Option<Simulate
     let sharing = Operand::of(graph, weights, layer.id(), operand)?.sharing(&dims_of(constant)?);
     let quantization = match layer.attribute("levels") {
         Some(levels) => Simulated::Levels(levels.trim().parse().ok()?, sharing),
-        None => Simulated::Type(ElementType::from_name(layer.attribute("destination_type")?.trim())?, sharing),
+        None => Simulated::Type(layer.named_type("destination_type")?, sharing),
     };
     let found = SimulatedConstant { constant: constant.id(), layer: layer.id(), quantization };
     ops::is_constant(constant).then_some(found)

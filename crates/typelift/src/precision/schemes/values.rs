@@ -9,7 +9,7 @@ use smallvec::smallvec;
 use typelift_promote::ElementType;
 
 use super::super::plan::Loss;
-use super::QuantizedConstant;
+use super::{QuantizedConstant, place};
 use crate::base::progress::poll;
 use crate::model::graph::Graph;
 use crate::model::weights::{Content, Weights, byte_size};
@@ -75,15 +75,16 @@ impl Values {
         while !rest.is_empty() {
             let within = at % row;
             let (run, others) = rest.split_at_mut((row - within).min(rest.len()));
-            let place = |strides: &[usize]| {
+            let outer = &dims[..dims.len().saturating_sub(1)];
+            let start = |strides: &[usize]| {
                 let last = strides.last().copied().unwrap_or(0);
-                (offset(at / row, dims, strides) + within * last, last)
+                (place(at / row, outer, strides) + within * last, last)
             };
             if let Some(zero) = zero {
-                let (first, step) = place(&self.zero_strides);
+                let (first, step) = start(&self.zero_strides);
                 run.iter_mut().enumerate().for_each(|(nth, value)| *value -= zero.values()[first + nth * step]);
             }
-            let (first, step) = place(&self.scale_strides);
+            let (first, step) = start(&self.scale_strides);
             run.iter_mut().enumerate().for_each(|(nth, value)| *value *= scale.values()[first + nth * step]);
             at += run.len();
             rest = others;
@@ -127,31 +128,15 @@ fn number(element_type: ElementType, code: u64) -> Option<f32> {
     array.to_floats().first().map(|&value| value as f32)
 }
 
-/// The offset of the first value of a row. Rows are counted along all dimensions except the last.
-fn offset(mut row: usize, dims: &[usize], strides: &[usize]) -> usize {
-    let mut offset = 0;
-    for (&dim, stride) in dims.iter().zip(strides).rev().skip(1) {
-        offset += row % dim * stride;
-        row /= dim;
-    }
-    offset
-}
-
 fn transposed(values: &[f32], dims: &[usize], order: &[usize]) -> Option<Vec<f32>> {
     let mut strides = vec![1; dims.len()];
     for axis in (1..dims.len()).rev() {
         strides[axis - 1] = strides[axis] * dims[axis];
     }
-    let new: Option<Vec<_>> = order.iter().map(|&axis| Some((*dims.get(axis)?, *strides.get(axis)?))).collect();
-    let new = new.filter(|new| new.len() == dims.len())?;
-    let place = |mut at: usize| {
-        new.iter().rev().fold(0, |place, &(dim, stride)| {
-            let index = at % dim;
-            at /= dim;
-            place + index * stride
-        })
-    };
-    (0..values.len()).map(|at| values.get(place(at)).copied()).collect()
+    let new: Option<(Vec<_>, Vec<_>)> =
+        order.iter().map(|&axis| Some((*dims.get(axis)?, *strides.get(axis)?))).collect();
+    let (dims, strides) = new.filter(|(new, _)| new.len() == dims.len())?;
+    (0..values.len()).map(|at| values.get(place(at, &dims, &strides)).copied()).collect()
 }
 
 /// Values in the bytes of another element type, computed when they are read.

@@ -171,7 +171,7 @@ fn parameters(bodies: &[Body], input: usize) -> Vec<(usize, LayerId, ElementType
             |entry: &&PortMapEntry| entry.direction == Direction::Input && entry.external_port_id == input as i64;
         for entry in body.port_map.iter().filter(enters) {
             let parameter = body.graph.layer(entry.internal_layer_id);
-            let declared = parameter.and_then(|layer| ElementType::from_name(layer.attribute("element_type")?));
+            let declared = parameter.and_then(|layer| layer.named_type("element_type"));
             found.extend(declared.map(|declared| (at, entry.internal_layer_id, declared)));
         }
     }

@@ -261,8 +261,8 @@ impl Aligner {
             let aligned = alignment.inputs.iter().find(|(aligned, _)| *aligned == input);
             aligned.map_or_else(|| given(input), |&(_, ty)| ty)
         };
-        let is_other = |&input: &usize| ![to, ElementType::Dynamic].contains(&current(input));
-        let changed: Vec<usize> = tied.iter().copied().filter(is_other).collect();
+        let changed: Vec<usize> =
+            tied.iter().copied().filter(|&input| ![to, ElementType::Dynamic].contains(&current(input))).collect();
         let refused = |rules: &RuleSet| changed.iter().any(|&input| !permits(rules, given(input), to));
         if refused(&self.rules) {
             let other_rules = other_rules(&self.rules, false, |other| (!refused(other)).then_some(to));

@@ -136,11 +136,7 @@ fn align_as_declared(
     edit(model, |model| {
         for Correction { place, layer, attribute, types, reason } in corrections {
             let mut graph = changes.enter(model, &place)?;
-            graph.set_attribute(layer, attribute, types[1].name())?;
-            if let Some(layer) = graph.layer(layer) {
-                let action = if kind(layer) == LayerKind::Parameter { Action::Retyped } else { Action::Corrected };
-                changes.add(action, layer, types, reason);
-            }
+            changes.retype(&mut graph, layer, attribute, types, reason)?;
         }
         alignments.iter().try_for_each(|(place, alignments)| apply(model, place, alignments, changes))
     })?;
@@ -196,7 +192,7 @@ fn plain_version(layer: &Layer) -> Option<String> {
 fn retyped_inputs(model: &Model) -> Vec<LayerId> {
     let is_retyped = |layer: &&Layer| {
         let declared = layer.outputs().first().and_then(|port| port.declared);
-        let ty = layer.attribute("element_type").and_then(ElementType::from_name);
+        let ty = layer.named_type("element_type");
         layer.edited && declared.is_some() && declared != ty
     };
     model.inputs().filter(is_retyped).map(Layer::id).collect()
@@ -222,10 +218,7 @@ fn align_by_rules(model: &mut Model, rules: RuleSet, changes: &mut Changes) -> R
         edit(model, |model| {
             for Retyped { body, parameter, types, reason } in retyped {
                 let mut graph = changes.enter(model, &body)?;
-                graph.set_attribute(parameter, "element_type", types[1].name())?;
-                if let Some(layer) = graph.layer(parameter) {
-                    changes.add(Action::Retyped, layer, types, reason);
-                }
+                changes.retype(&mut graph, parameter, "element_type", types, reason)?;
             }
             alignments.iter().try_for_each(|(place, alignments)| apply(model, place, alignments, changes))
         })?;

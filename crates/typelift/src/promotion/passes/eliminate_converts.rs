@@ -11,44 +11,25 @@ use crate::model::graph::{EditError, Graph, Layer, LayerId, Output, OutputPort};
 use crate::ops::{LayerKind, kind};
 
 /// Pass that removes Converts whose output another tensor can replace.
-pub(super) struct Elimination {
-    selection: Selection,
-}
-
-/// Selection of Converts to remove.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Selection {
-    /// Converts to the type that their input already has.
+pub(super) enum Elimination {
+    /// Removes Converts to the type that their input already has.
     Noops,
-    /// The same, except after layers with several outputs. If a Convert feeds an output of the model, its producer
+    /// Does the same, except after layers with several outputs. If a Convert feeds an output of the model, its producer
     /// gets its name.
     NoopsOfSingles,
-    /// All Converts whose result another tensor has. The others are connected to their earliest possible source.
+    /// Removes all Converts whose result another tensor has. Connects the others to their earliest possible source.
     Chains,
-}
-
-impl Elimination {
-    pub(super) fn noops() -> Self {
-        Self { selection: Selection::Noops }
-    }
-
-    pub(super) fn noops_of_singles() -> Self {
-        Self { selection: Selection::NoopsOfSingles }
-    }
-
-    pub(super) fn chains() -> Self {
-        Self { selection: Selection::Chains }
-    }
 }
 
 impl OneGraph for Elimination {
     fn concerns(&self, graph: &Graph, layer: &Layer) -> bool {
         let is_single = || graph.sources(layer.id()).filter_map(|id| graph.layer(id)).all(|it| it.outputs().len() == 1);
         kind(layer) == LayerKind::Convert
-            && match self.selection {
-                Selection::Noops => is_noop(graph, layer),
-                Selection::NoopsOfSingles => is_noop(graph, layer) && is_single(),
-                Selection::Chains => true,
+            && match self {
+                Self::Noops => is_noop(graph, layer),
+                Self::NoopsOfSingles => is_noop(graph, layer) && is_single(),
+                Self::Chains => true,
             }
     }
 
@@ -58,7 +39,7 @@ impl OneGraph for Elimination {
         mut found: Vec<LayerId>,
         changes: &mut Changes,
     ) -> Result<(), EditError> {
-        while rewrite(graph, found, changes, self.selection)? {
+        while rewrite(graph, found, changes, *self)? {
             let concerned = graph.unordered().filter(|layer| self.concerns(graph, layer));
             found = concerned.map(Layer::id).collect();
         }
@@ -88,9 +69,9 @@ fn rewrite(
     graph: &mut Edit<'_>,
     converts: Vec<LayerId>,
     changes: &mut Changes,
-    selection: Selection,
+    selection: Elimination,
 ) -> Result<bool, EditError> {
-    let chains = selection == Selection::Chains;
+    let chains = selection == Elimination::Chains;
     let Savings { replaced, moved, gone } = savings(graph, converts, changes, chains);
     if gone.is_empty() && moved.is_empty() {
         return Ok(false);
@@ -100,7 +81,7 @@ fn rewrite(
     let results: HashSet<_> = gone
         .iter()
         .copied()
-        .filter(|made| selection == Selection::NoopsOfSingles && feeds_a_result(graph, *made))
+        .filter(|made| selection == Elimination::NoopsOfSingles && feeds_a_result(graph, *made))
         .collect();
     for (from, to) in graph.wires() {
         let made = to.layer.output(0);

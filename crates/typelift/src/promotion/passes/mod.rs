@@ -134,7 +134,7 @@ pub const LOWER_WITHOUT_NOOPS: Pass = Pass {
 pub const ELIMINATE_NOOP_CONVERTS: Pass = Pass {
     name: "eliminate-noop-converts",
     description: "no Convert keeps the type of its input, except Converts that name an output of the model",
-    rewrite: Rewrite::Whole(|graph, changes| changes.everywhere(graph, &mut Elimination::noops())),
+    rewrite: Rewrite::Whole(|graph, changes| changes.everywhere(graph, &mut Elimination::Noops)),
 };
 
 /// Removes Converts without effect as OpenVINO's pass `ConvertPrecision` does after it changed types: only in the
@@ -142,7 +142,7 @@ pub const ELIMINATE_NOOP_CONVERTS: Pass = Pass {
 pub(crate) const TIDY_CHANGED_TYPES: Pass = Pass {
     name: "tidy-changed-types",
     description: "no Convert in the model's own graph keeps the type of its input",
-    rewrite: Rewrite::Whole(|graph, changes| changes.here(graph, &mut Elimination::noops_of_singles())),
+    rewrite: Rewrite::Whole(|graph, changes| changes.here(graph, &mut Elimination::NoopsOfSingles)),
 };
 
 /// Removes each Convert whose result another tensor already has, and connects the others to their earliest source.
@@ -153,7 +153,7 @@ pub(crate) const TIDY_CHANGED_TYPES: Pass = Pass {
 pub const ELIMINATE_CONVERTS: Pass = Pass {
     name: "eliminate-converts",
     description: "no Convert has a result that another tensor already has, except Converts that name an output of the model",
-    rewrite: Rewrite::Whole(|graph, changes| changes.everywhere(graph, &mut Elimination::chains())),
+    rewrite: Rewrite::Whole(|graph, changes| changes.everywhere(graph, &mut Elimination::Chains)),
 };
 
 /// Makes the tensor names of the model and its bodies unique, by a number after the later of two equal names, as
@@ -287,16 +287,13 @@ impl Changes {
     /// OpenVINO first infers a body with the declared types, which may have been valid only because of a removed layer.
     fn retype_parameters(&mut self, graph: &mut Edit<'_>) -> Result<(), EditError> {
         let retyped = graph.unordered().filter(|layer| kind(layer) == LayerKind::Parameter).filter_map(|layer| {
-            let declared = layer.attribute("element_type").and_then(ElementType::from_name)?;
+            let declared = layer.named_type("element_type")?;
             let given = layer.outputs().first()?.element_type();
             (given != declared && given != ElementType::Dynamic).then_some((layer.id(), [declared, given]))
         });
         for (id, types) in retyped.collect::<Vec<_>>() {
             self.retypes = true;
-            graph.set_attribute(id, "element_type", types[1].name())?;
-            if let Some(layer) = graph.layer(id) {
-                self.add(Action::Retyped, layer, types, "the input of the body has this type");
-            }
+            self.retype(graph, id, "element_type", types, "the input of the body has this type")?;
         }
         Ok(())
     }

@@ -5,10 +5,10 @@ use std::rc::Rc;
 use typelift_promote::{ElementType, Fidelity, fidelity};
 
 use super::Search;
-use super::scope::{Scope, describe};
+use super::scope::Scope;
 use super::ties::wider;
 use crate::base::hash::HashSet;
-use crate::findings::{Code, Text, message};
+use crate::findings::{Code, Text, described, message};
 use crate::infer;
 use crate::model::graph::{Input, Layer, Output, OutputPort};
 use crate::ops::values::conversion;
@@ -55,7 +55,7 @@ impl Case<'_> {
 
     /// Describes a layer and its inputs: ``Add 2 `sum` takes f32 from `x` and f64 from `c` ``.
     pub(super) fn takes(&self, scope: &Scope, group: &[usize]) -> String {
-        format!("{} takes {}", describe(self.layer), scope.origins(self.sources(group)))
+        format!("{} takes {}", described(self.layer), scope.origins(self.sources(group)))
     }
 
     fn sources(&self, group: &[usize]) -> impl Iterator<Item = Output> {
@@ -111,8 +111,7 @@ impl<'a> Search<'a> {
         };
         let ports = tensors.iter().map(port).collect::<Option<_>>()?;
         let is_stale = self.stale.has((scope, layer.id()));
-        let is_said = |ty: &ElementType| *ty != ElementType::Dynamic;
-        let trusted = |port: &OutputPort| port.declared.filter(is_said).filter(|_| !is_stale);
+        let trusted = |port: &OutputPort| port.declared.filter(|ty| *ty != ElementType::Dynamic).filter(|_| !is_stale);
         let declared = layer.outputs().iter().map(trusted).collect();
         Some(Case { scope, layer, operation, ports, tensors, declared })
     }
@@ -165,8 +164,7 @@ impl<'a> Search<'a> {
             }
             for to in case.declared_types() {
                 let permits = tensors.iter().all(|&tensor| self.scopes[case.scope].permits(tensor, to));
-                let makes = |outputs: Outputs| case.matches(&outputs);
-                if permits && self.ask_with(case, &group, to).is_ok_and(makes) {
+                if permits && self.ask_with(case, &group, to).is_ok_and(|outputs| case.matches(&outputs)) {
                     let ground = format!("the file declares {to} for its output");
                     return Verdict::Give(Choice { group, to, ground });
                 }
@@ -180,8 +178,8 @@ impl<'a> Search<'a> {
         let types = group.iter().map(|&input| case.ports.get(input).map(OutputPort::element_type));
         let (types, scope) = (types.collect::<Option<Vec<_>>>()?, &self.scopes[case.scope]);
         let to = *types.first().filter(|_| group.contains(&0))?;
-        let is_exact = |&from: &ElementType| from == to || fidelity(from, to).is_some_and(Fidelity::is_exact);
-        let fits = types.iter().all(is_exact) && case.sources(group).all(|tensor| scope.permits(tensor, to));
+        let fits = types.iter().all(|&from| from == to || fidelity(from, to).is_some_and(Fidelity::is_exact))
+            && case.sources(group).all(|tensor| scope.permits(tensor, to));
         fits.then_some(to)
     }
 
@@ -305,8 +303,8 @@ impl<'a> Search<'a> {
     pub(super) fn refuse(&mut self, case: &Case, choice: &Choice) {
         let scope = &self.scopes[case.scope];
         let to = choice.to;
-        let is_float = |input: &&usize| case.ports[**input].element_type().is_float();
-        let floats: Vec<usize> = choice.group.iter().filter(is_float).copied().collect();
+        let floats: Vec<usize> =
+            choice.group.iter().filter(|input| case.ports[**input].element_type().is_float()).copied().collect();
         let message = message!(
             "`{}` would need {} as {}, but floating-point numbers are not converted to integers or booleans automatically";
             case.layer.ty(), Text(scope.origins(case.sources(&floats))), to

@@ -14,10 +14,10 @@ use std::collections::BTreeMap;
 use typelift_promote::ElementType;
 
 use self::decide::{Case, Verdict};
-use self::scope::{Demand, Scope, Tie, describe};
+use self::scope::{Demand, Scope, Tie};
 use self::ties::wider;
 use crate::base::hash::{HashMap, HashSet};
-use crate::findings::{Diagnostic, list};
+use crate::findings::{Diagnostic, described, list};
 use crate::infer::Alignments;
 use crate::model::graph::{Direction, Input, Layer, LayerId, Model, Output, Place};
 use crate::ops::{self, LayerKind, Operation, kind};
@@ -162,7 +162,7 @@ impl<'a> Search<'a> {
             Stale::All => "the ports of the file".to_owned(),
             Stale::Of(members) => {
                 let &(scope, first) = members.iter().min()?;
-                let layer = describe(self.scopes[scope].graph.layer(first)?);
+                let layer = described(self.scopes[scope].graph.layer(first)?);
                 match members.len() {
                     1 => format!("the ports of {layer}"),
                     count => format!("the ports of {layer} and {} more layers", count - 1),
@@ -213,7 +213,7 @@ impl<'a> Search<'a> {
     /// Sets the types of Parameters, constants and other layers without inputs.
     fn settle_source(&mut self, scope: usize, layer: &Layer) {
         let scope = &mut self.scopes[scope];
-        let written = layer.attribute("element_type").and_then(ElementType::from_name);
+        let written = layer.named_type("element_type");
         for (port, output) in layer.outputs().iter().enumerate() {
             let tensor = Output { layer: layer.id(), port };
             scope.types.insert(tensor, written.unwrap_or(output.element_type()));
@@ -266,7 +266,7 @@ impl<'a> Search<'a> {
         if wanted != given && scope.permits(tensor, wanted) {
             let reason = format!(
                 "{} has an input of type {given}, but the variable `{variable}` has type {wanted}",
-                describe(layer)
+                described(layer)
             );
             scope.demand(Input { layer: layer.id(), port: 0 }, tensor, wanted, reason.into());
         }
@@ -285,7 +285,7 @@ impl<'a> Search<'a> {
             for edge in &body.back_edges {
                 let wanted = self.scopes[inner].element_type(Output { layer: edge.to, port: 0 });
                 let given = self.scopes[inner].result_type(edge.from);
-                let reason = format!("its type is {wanted} in the next iteration of {}", describe(layer));
+                let reason = format!("its type is {wanted} in the next iteration of {}", described(layer));
                 self.merge(inner, edge.from, given, wanted, reason);
             }
         }
@@ -304,7 +304,7 @@ impl<'a> Search<'a> {
         if known && given != wanted && !scope.asked.contains_key(&input) && scope.permits(tensor, wanted) {
             let reason = format!(
                 "input {port} of {} has type {given}, but the Parameter in its body has {wanted}",
-                describe(layer)
+                described(layer)
             );
             scope.demand(input, tensor, wanted, reason.into());
         }
@@ -350,7 +350,7 @@ impl<'a> Search<'a> {
         };
         for (&(inner, result), &ty) in results.iter().zip(&types) {
             let given = list(types.iter().map(ToString::to_string).collect(), "and");
-            let reason = format!("the branches of {} give {given}, and its output has type {common}", describe(layer));
+            let reason = format!("the branches of {} give {given}, and its output has type {common}", described(layer));
             self.merge(inner, result, ty, common, reason);
         }
         self.scopes[scope].types.insert(Output { layer: layer.id(), port }, common);

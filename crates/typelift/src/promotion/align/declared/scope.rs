@@ -8,7 +8,7 @@ use super::type_attributes;
 use crate::base::hash::{HashMap, HashSet};
 use crate::findings::list;
 use crate::infer::Probe;
-use crate::model::graph::{Graph, Input, Layer, LayerId, Model, Output, Place};
+use crate::model::graph::{Graph, Input, LayerId, Model, Output, Place};
 use crate::ops::{self, LayerKind, kind};
 
 /// Type that a layer requires for one of its inputs.
@@ -113,9 +113,4 @@ impl<'a> Scope<'a> {
             probe: Probe::new(&model.weights),
         }
     }
-}
-
-/// Describes a layer: ``Add 2 `sum` ``.
-pub(super) fn describe(layer: &Layer) -> String {
-    format!("{} {} `{}`", layer.ty(), layer.id(), layer.name())
 }

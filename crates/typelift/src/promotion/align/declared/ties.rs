@@ -6,8 +6,9 @@ use std::rc::Rc;
 use typelift_promote::{ElementType, Operand, openvino};
 
 use super::Search;
-use super::scope::{Scope, Tie, describe};
+use super::scope::{Scope, Tie};
 use crate::base::hash::{HashMap, HashSet};
+use crate::findings::described;
 use crate::model::graph::{Input, Layer, Output};
 
 impl Search<'_> {
@@ -34,7 +35,7 @@ impl Search<'_> {
             for tie in ties {
                 let Some(layer) = scope.graph.layer(tie.layer) else { continue };
                 let origins = scope.origins(tie.inputs.iter().map(|(_, tensor)| *tensor));
-                let reason: Rc<str> = format!("{} takes {origins}: {ground}", describe(layer)).into();
+                let reason: Rc<str> = format!("{} takes {origins}: {ground}", described(layer)).into();
                 for &(port, tensor) in &tie.inputs {
                     if scope.element_type(tensor) != to {
                         scope.demand(Input { layer: tie.layer, port }, tensor, to, reason.clone());
