@@ -67,14 +67,12 @@ struct Difference {
 
 impl Difference {
     fn new(kind: ChangeKind, before: impl ToString, after: impl ToString) -> Self {
-        Self {
-            kind,
-            subject: None,
-            before: Some(before.to_string()),
-            after: Some(after.to_string()),
-            values: None,
-            error: None,
-        }
+        Self::between(kind, Some(before.to_string()), Some(after.to_string()))
+    }
+
+    /// A difference where one of the models may have nothing.
+    fn between(kind: ChangeKind, before: Option<String>, after: Option<String>) -> Self {
+        Self { kind, subject: None, before, after, values: None, error: None }
     }
 
     fn of(mut self, subject: impl ToString) -> Self {
@@ -146,7 +144,7 @@ impl<'a> Comparison<'a> {
                 Some(cause) => self.follow(cause, consequence),
                 None => {
                     let Consequence { kind, subject, before, after, .. } = consequence;
-                    self.add(&mut scope, b, Difference { kind, subject, before, after, values: None, error: None });
+                    self.add(&mut scope, b, Difference { subject, ..Difference::between(kind, before, after) });
                 }
             }
         }
@@ -160,75 +158,54 @@ impl<'a> Comparison<'a> {
             let uses = &scope.before.uses[a];
             let rank_of = |user: usize| scope.pairs.of_before[user].map_or(ranks[user], |b| 2 * b);
             ranks[a] = uses.iter().map(|use_| rank_of(use_.layer)).min().unwrap_or(usize::MAX);
-            if scope.pairs.of_before[a].is_some() {
-                continue;
+            if scope.pairs.of_before[a].is_none() {
+                scope.removed[a] = self.report_lone_layer(scope, ChangeKind::Removed, a, folded[a], ranks[a]);
             }
-            let is_lone = uses.iter().all(|use_| scope.pairs.of_before[use_.layer].is_none());
-            scope.removed[a] = if is_lone && folded[a] && !uses.is_empty() {
-                let cause = scope.removed[uses[0].layer];
-                self.fold(cause, scope, &scope.before, a, ChangeKind::Removed)
-            } else if !is_lone && is_replaced_by_equal(scope, ChangeKind::Removed, a) {
-                None
-            } else if scope.before.alive[a] || !is_lone {
-                Some(self.report_lone_layer(scope, &scope.before, a, ChangeKind::Removed, ranks[a]))
-            } else {
-                None
-            };
         }
         scope.first = scope.first.or(scope.removed.iter().flatten().copied().next());
     }
 
     fn report_added_layers(&mut self, scope: &mut Scope<'a>) {
         let folded = scope.after.find_folded();
-        for b in (0..scope.after.len()).rev().filter(|&b| scope.pairs.of_after[b].is_none()).collect::<Vec<_>>() {
-            let uses = &scope.after.uses[b];
-            let is_lone = uses.iter().all(|use_| scope.pairs.of_after[use_.layer].is_none());
-            scope.causes[b] = if is_lone && folded[b] && !uses.is_empty() {
-                let cause = scope.causes[uses[0].layer];
-                self.fold(cause, scope, &scope.after, b, ChangeKind::Added)
-            } else if !is_lone && is_replaced_by_equal(scope, ChangeKind::Added, b) {
-                None
-            } else if scope.after.alive[b] || !is_lone {
-                Some(self.report_lone_layer(scope, &scope.after, b, ChangeKind::Added, 2 * b + 1))
-            } else {
-                None
-            };
+        for b in (0..scope.after.len()).rev() {
+            if scope.pairs.of_after[b].is_none() {
+                scope.causes[b] = self.report_lone_layer(scope, ChangeKind::Added, b, folded[b], 2 * b + 1);
+            }
         }
         scope.first = scope.first.or(scope.causes.iter().flatten().copied().next());
     }
 
-    /// Shows a constant as part of an added or removed layer, if only that layer uses it.
-    fn fold(
-        &mut self,
-        cause: Option<Cause>,
-        scope: &Scope<'_>,
-        side: &Side<'_>,
-        at: usize,
-        kind: ChangeKind,
-    ) -> Option<Cause> {
-        if let Some(cause) = cause {
-            let text = Some(expression(side, at));
-            let path = scope.place.path_to(side.layers[at].name());
-            let (before, after) = if kind == ChangeKind::Added { (None, text) } else { (text, None) };
-            self.follow(cause, Consequence { kind, path, subject: None, before, after });
-        }
-        cause
-    }
-
+    /// Reports a layer that only one model has. Returns the change that explains it.
     fn report_lone_layer(
         &mut self,
         scope: &Scope<'_>,
-        side: &Side<'_>,
-        at: usize,
         kind: ChangeKind,
+        at: usize,
+        is_folded: bool,
         rank: usize,
-    ) -> Cause {
-        let text = Some(expression(side, at));
-        let (before, after) = if kind == ChangeKind::Added { (None, text) } else { (text, None) };
-        let difference = Difference { kind, subject: None, before, after, values: None, error: None };
-        let layer = side.layers[at];
-        let (old, new) = if kind == ChangeKind::Added { (None, Some(layer)) } else { (Some(layer), None) };
-        self.push(scope, rank, (old, new), difference)
+    ) -> Option<Cause> {
+        let is_added = kind == ChangeKind::Added;
+        let (side, pairs, causes) = match is_added {
+            true => (&scope.after, &scope.pairs.of_after, &scope.causes),
+            false => (&scope.before, &scope.pairs.of_before, &scope.removed),
+        };
+        let (layer, uses) = (side.layers[at], &side.uses[at]);
+        let is_lone = uses.iter().all(|use_| pairs[use_.layer].is_none());
+        let of_side = |text| if is_added { (None, Some(text)) } else { (Some(text), None) };
+        if is_lone && is_folded && !uses.is_empty() {
+            // A constant that only an added or removed layer uses is shown as a part of that layer.
+            let cause = causes[uses[0].layer]?;
+            let (before, after) = of_side(expression(side, at));
+            let difference = Difference::between(kind, before, after);
+            self.follow(cause, difference.follows(scope.place.path_to(layer.name())));
+            return Some(cause);
+        }
+        if is_lone && !side.alive[at] || !is_lone && is_replaced_by_equal(scope, kind, at) {
+            return None;
+        }
+        let (before, after) = of_side(expression(side, at));
+        let layers = if is_added { (None, Some(layer)) } else { (Some(layer), None) };
+        Some(self.push(scope, rank, layers, Difference::between(kind, before, after)))
     }
 
     /// Notes the block of each changed layer.
@@ -359,16 +336,7 @@ impl<'a> Comparison<'a> {
         let before = Marks::of(scope.before.holder(a), self.before.version());
         let after = Marks::of(scope.after.holder(b), self.after.version());
         let text = |marks: Marks| Some(marks.to_string()).filter(|_| !marks.is_empty());
-        let differs = before != after;
-        let (before, after) = (text(before), text(after));
-        differs.then_some(Difference {
-            kind: ChangeKind::Mark,
-            subject: None,
-            before,
-            after,
-            values: None,
-            error: None,
-        })
+        (before != after).then(|| Difference::between(ChangeKind::Mark, text(before), text(after)))
     }
 
     fn compare_constants(&mut self, scope: &Scope<'_>, a: usize, b: usize) -> Vec<Difference> {
@@ -658,14 +626,8 @@ fn attributes(scope: &Scope<'_>, a: usize, b: usize) -> Vec<Difference> {
             continue;
         }
         let default = scope.after.operations[b].and_then(|operation: &Operation| operation.default_of(name));
-        found.push(Difference {
-            kind: ChangeKind::Attribute,
-            subject: Some(name.to_owned()),
-            before: old.or(default).map(str::to_owned),
-            after: new.or(default).map(str::to_owned),
-            values: None,
-            error: None,
-        });
+        let [before, after] = [old, new].map(|value| value.or(default).map(str::to_owned));
+        found.push(Difference::between(ChangeKind::Attribute, before, after).of(name));
     }
     found
 }
@@ -683,8 +645,7 @@ fn wiring(before: (&Layer, &Body, &Side<'_>), after: (&Layer, &Body, &Side<'_>),
         if before.is_none() && after.is_none() {
             return found;
         }
-        let subject = Some("connections".to_owned());
-        found.push(Difference { kind: ChangeKind::Attribute, subject, before, after, values: None, error: None });
+        found.push(Difference::between(ChangeKind::Attribute, before, after).of("connections"));
     }
 }
 

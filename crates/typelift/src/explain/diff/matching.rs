@@ -70,8 +70,7 @@ impl Matching<'_, '_> {
 
     fn by_structure(&mut self) {
         let labels = |side: &Side<'_>, pairs: &[Option<usize>]| {
-            let label = |at: usize| if pairs[at].is_some() { 0 } else { side.label(at) };
-            (0..side.len()).map(label).collect()
+            (0..side.len()).map(|at| if pairs[at].is_some() { 0 } else { side.label(at) }).collect()
         };
         let before = labels(self.before, &self.pairs.of_before);
         self.labels = Some((before, labels(self.after, &self.pairs.of_after)));

@@ -18,7 +18,7 @@ use crate::base::hash::HashSet;
 pub use crate::edit::metadata::InfoChange;
 use crate::findings::LayerRef;
 use crate::infer::infer;
-use crate::model::graph::{Layer, LayerId, Model};
+use crate::model::graph::{LayerId, Model};
 use crate::ops::{LayerKind, kind};
 use crate::text::xml::{self, WriteOptions};
 
@@ -293,8 +293,8 @@ pub fn matched_layers(before: &Model, after: &Model) -> Vec<(LayerId, LayerId)> 
 }
 
 fn lacks_weights(model: &Model) -> bool {
-    let is_constant = |layer: &Layer| kind(layer) == LayerKind::Constant;
-    model.weights().len().is_none() && model.walk().any(|(_, graph)| graph.layers().any(is_constant))
+    model.weights().len().is_none()
+        && model.walk().any(|(_, graph)| graph.layers().any(|layer| kind(layer) == LayerKind::Constant))
 }
 
 /// Infers a copy of the model without its weights. Otherwise shapes that depend on values would differ from those of

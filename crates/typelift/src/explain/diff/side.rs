@@ -167,9 +167,9 @@ impl<'a> Side<'a> {
     pub(super) fn find_folded(&self) -> Vec<bool> {
         let mut folded = vec![false; self.len()];
         for at in 0..self.len() {
-            let from_constants = |feed: &Feed| feed.is_some_and(|(source, _)| folded[source]);
-            folded[at] =
-                self.is_constant(at) || !self.feeds[at].is_empty() && self.feeds[at].iter().all(from_constants);
+            folded[at] = self.is_constant(at)
+                || !self.feeds[at].is_empty()
+                    && self.feeds[at].iter().all(|feed| feed.is_some_and(|(source, _)| folded[source]));
         }
         folded
     }

@@ -7,7 +7,7 @@ use smallvec::smallvec;
 use typelift_promote::ElementType;
 
 use crate::base::progress::poll;
-use crate::findings::grouped;
+use crate::findings::{grouped, short};
 use crate::model::graph::Layer;
 use crate::model::weights::{Weights, byte_size, stored_size};
 use crate::ops::values::array::{Array, Data};
@@ -61,12 +61,6 @@ impl fmt::Display for ValueChange {
         write!(f, "{} of {} {values}", grouped(self.changed), grouped(self.of))?;
         if self.largest > 0.0 { write!(f, ", at most {}", short(self.largest)) } else { Ok(()) }
     }
-}
-
-/// Formats a number with three significant digits.
-fn short(number: f64) -> String {
-    let rounded: f64 = format!("{number:.2e}").parse().unwrap_or(number);
-    if (1e-4..1e7).contains(&rounded) { rounded.to_string() } else { format!("{rounded:e}") }
 }
 
 /// `None` if they are missing.
