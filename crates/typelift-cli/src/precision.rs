@@ -123,7 +123,7 @@ pub(crate) fn dangers(risks: &[Risk]) -> String {
     for of_type in risks.chunk_by(|a, b| a.to == b.to) {
         for risk in of_type {
             let (layer, detail) = (risk.layer.full_name(), risk.detail.to_string());
-            text += &format!("risk[{}] {}: {}\n", risk.rule, Clean(&layer), Clean(&detail));
+            text += &format!("risk[{}] {}: {}\n", risk.code.name(), Clean(&layer), Clean(&detail));
         }
         text += &format!("`--keep risk:{}` leaves the layers at risk in their types\n", of_type[0].to);
     }

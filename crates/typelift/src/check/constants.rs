@@ -3,8 +3,6 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use typelift_promote::ElementType;
-
 use super::{Check, Located, PLACES};
 use crate::findings::{Code, Diagnostic, Message, Text, message};
 use crate::model::graph::{Layer, Model};
@@ -85,14 +83,13 @@ impl<'a> Check<'a> {
     /// another one ends, as OpenVINO writes them, nothing is reported.
     fn find_unaligned_constants(&mut self, constants: &[Constant]) {
         let ends: HashSet<u64> = constants.iter().map(|constant| constant.end).collect();
-        let is_packed = |Constant { place, start, .. }: &Constant| {
+        if constants.iter().any(|Constant { place, start, .. }| {
             element_size(place.layer).is_some_and(|size| start % size != 0) && ends.contains(start)
-        };
-        if constants.iter().any(is_packed) {
+        }) {
             return;
         }
         for Constant { place: Located { layer, reference }, start, .. } in constants {
-            let Some(ty) = layer.attribute("element_type").and_then(ElementType::from_name) else { continue };
+            let Some(ty) = layer.named_type("element_type") else { continue };
             let Some(size) = element_size(layer).filter(|size| start % size != 0 && !ends.contains(start)) else {
                 continue;
             };
@@ -164,6 +161,6 @@ fn preprocessing_weights(model: &Model) -> Vec<Range<u64>> {
 
 /// The number of bytes of one element of a constant, if there is more than one.
 fn element_size(layer: &Layer) -> Option<u64> {
-    let ty = layer.attribute("element_type").and_then(ElementType::from_name)?;
+    let ty = layer.named_type("element_type")?;
     Some(u64::from(ty.bits() / 8)).filter(|&size| size > 1)
 }

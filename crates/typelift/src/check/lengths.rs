@@ -261,8 +261,7 @@ fn is_restored(model: &Model, shapes: &Shapes, it: &Swallow) -> bool {
             continue;
         }
         pending.extend(model.graph.users(id));
-        let is_result = |layer: &&Layer| ops::kind(layer) == LayerKind::Result;
-        if model.graph.layer(id).filter(is_result).is_some() {
+        if model.graph.layer(id).filter(|layer| ops::kind(layer) == LayerKind::Result).is_some() {
             has_result = true;
             let Some(tensor) = model.graph.producer(id.input(0)) else { return true };
             if shapes.varies_with(tensor, 0, it.symbol) {

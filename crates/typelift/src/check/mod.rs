@@ -33,7 +33,7 @@ use crate::base::foreign;
 use crate::base::hash::{HashMap, HashSet};
 use crate::base::progress::poll;
 use crate::base::span::Span;
-use crate::findings::{About, Code, Diagnostic, LayerRef, Message, Severity, Text, message};
+use crate::findings::{About, Cause, Code, Diagnostic, LayerRef, Message, Severity, Text, message};
 use crate::model::graph::{Attribute, Graph, IrVersion, Layer, LayerId, Model, OutputPort, Place, Start};
 use crate::model::weights::Weights;
 use crate::ops::{self, Feature, LayerKind, Operation, Release, Requirement, Requirements};
@@ -93,17 +93,7 @@ fn joined(model: &Model, mut found: Vec<Diagnostic>, has_notes: bool) -> Vec<Dia
     let mut lints = check.lints(model);
     if found.iter().any(|it| it.code == Code::WrongWeights) {
         // The bytes are not the values of the constants.
-        let is_of_values = |code| {
-            matches!(
-                code,
-                Code::UnreferencedWeights
-                    | Code::BeyondI32
-                    | Code::NonFiniteConstant
-                    | Code::DestroyedValues
-                    | Code::MissingWeights
-            )
-        };
-        lints.retain(|lint| !is_of_values(lint.code));
+        lints.retain(|lint| !lint.code.has(Cause::Values));
     }
     if found.iter().any(Diagnostic::is_error) {
         // A model with errors is supported by no release and loaded by no program, and its types may be wrong.
@@ -136,8 +126,7 @@ pub fn unknown_operations(model: &Model) -> Vec<Diagnostic> {
     let errors = Errors::default();
     let mut check = Check::new(model, &errors);
     for (place, graph) in model.walk() {
-        let counts = |layer: &Layer| layer.operation().is_none() || !layer.bodies().is_empty();
-        if !graph.unordered().any(counts) {
+        if !graph.unordered().any(|layer| layer.operation().is_none() || !layer.bodies().is_empty()) {
             continue;
         }
         check.place = place;
@@ -219,8 +208,7 @@ impl<'a> Check<'a> {
                 self.check_lengths(model);
             }
         }
-        let start = |diagnostic: &Diagnostic| diagnostic.labels.first().map_or(u32::MAX, |label| label.span.start);
-        self.diagnostics.sort_by_key(start);
+        self.diagnostics.sort_by_key(|diagnostic| diagnostic.labels.first().map_or(u32::MAX, |label| label.span.start));
         self.diagnostics
     }
 
@@ -466,17 +454,13 @@ impl<'a> Check<'a> {
         }
         let mut converted = Vec::new();
         for layer in model.graph.layers() {
-            let (tensor, to): (_, fn(IrVersion, ElementType) -> ElementType) = match layer.start() {
-                Some(Start::Parameter) => (layer.outputs().first(), IrVersion::input_type),
-                Some(Start::Result) => {
-                    let producer = model.graph.producers(layer.id()).into_iter().next().flatten();
-                    (producer.and_then(|output| model.graph.output(output)), IrVersion::output_type)
-                }
+            let to: fn(IrVersion, ElementType) -> ElementType = match layer.start() {
+                Some(Start::Parameter) => IrVersion::input_type,
+                Some(Start::Result) => IrVersion::output_type,
                 _ => continue,
             };
-            let Some(ty) = tensor.map(OutputPort::element_type).filter(|&ty| ty != ElementType::Dynamic) else {
-                continue;
-            };
+            let ty = model.end_tensor(layer).map(OutputPort::element_type);
+            let Some(ty) = ty.filter(|&ty| ty != ElementType::Dynamic) else { continue };
             let to = to(model.version, ty);
             if to != ty {
                 converted.push((layer, message!("{} to {}"; ty, to)));

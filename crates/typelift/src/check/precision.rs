@@ -6,7 +6,7 @@ use crate::edit::precision_marks::{Marks, Spelling};
 use crate::findings::{Code, Diagnostic, Fix, FixAction, LayerRef, Severity, message, replaced_by};
 use crate::model::graph::{Layer, LayerId, Model, OutputPort};
 use crate::ops::{self, LayerKind};
-use crate::precision::{KeepPattern, Kept, Retyping, Risk, RiskRule, TypeMap, mark, risks};
+use crate::precision::{KeepPattern, Kept, Retyping, Risk, TypeMap, mark, risks};
 use crate::text::xml;
 
 /// The findings for an [inferred](crate::infer()) model that would compute in f16 or bf16 instead of f32 and
@@ -60,7 +60,7 @@ impl Trial {
         }
         plan.apply(model).ok()?;
         let left = if to == ElementType::I32 { Vec::new() } else { unmarked(model, to) };
-        let is_left = |risk: &Risk| left.iter().any(|it| (it.rule, &it.layer) == (risk.rule, &risk.layer));
+        let is_left = |risk: &Risk| left.iter().any(|it| (it.code, &it.layer) == (risk.code, &risk.layer));
         Some(if before.iter().any(is_left) { Self::Fails } else { Self::Succeeds })
     }
 }
@@ -97,41 +97,23 @@ pub(super) fn beyond_i32(model: &Model) -> impl Iterator<Item = Diagnostic> {
 
 /// The finding of a risk, with the conversion that avoids it if that was tried.
 fn finding(model: &Model, risk: &Risk, to: ElementType, is_avoidable: bool) -> Diagnostic {
-    let Risk { rule, layer, detail, keep, span, .. } = risk;
+    let Risk { code, layer, detail, keep, span, .. } = risk;
     let name = &layer.name;
-    let (code, message) = match rule {
-        RiskRule::EpsilonLost => {
-            (Code::EpsilonLost, message!("the epsilon that protects `{}` from zero is lost in {}"; name, to))
-        }
-        RiskRule::ExponentOverflow => {
-            (Code::ExponentOverflow, message!("the results of `{}` can overflow {}"; name, to))
-        }
-        RiskRule::SquareOverflow => {
-            (Code::SquareOverflow, message!("the squares that `{}` sums can overflow {}"; name, to))
-        }
-        RiskRule::MaskOverflow => {
-            (Code::MaskOverflow, message!("`{}` can add two masks, which overflows {}"; name, to))
-        }
-        RiskRule::IntegerOverflow => {
-            (Code::IntegerOverflow, message!("the integers that `{}` converts overflow {}"; name, to))
-        }
-        RiskRule::IndexRounded => {
-            (Code::IndexRounded, message!("`{}` converts values to integers that {} has rounded before"; name, to))
-        }
-        RiskRule::CountRounded => (
-            Code::CountRounded,
-            message!("`{}` counts beyond the largest integer that {} represents exactly"; name, to),
-        ),
-        RiskRule::BeyondI32 => (
-            Code::BeyondI32,
-            message!("`{}` has values beyond i32, but OpenVINO's CPU plugin computes i64 as i32"; name),
-        ),
+    let message = match code {
+        Code::EpsilonLost => message!("the epsilon that protects `{}` from zero is lost in {}"; name, to),
+        Code::ExponentOverflow => message!("the results of `{}` can overflow {}"; name, to),
+        Code::SquareOverflow => message!("the squares that `{}` sums can overflow {}"; name, to),
+        Code::MaskOverflow => message!("`{}` can add two masks, which overflows {}"; name, to),
+        Code::IntegerOverflow => message!("the integers that `{}` converts overflow {}"; name, to),
+        Code::IndexRounded => message!("`{}` converts values to integers that {} has rounded before"; name, to),
+        Code::CountRounded => message!("`{}` counts beyond the largest integer that {} represents exactly"; name, to),
+        _ => message!("`{}` has values beyond i32, but OpenVINO's CPU plugin computes i64 as i32"; name),
     };
     let span = xml::locate(model.source(), *span, "layer", "name");
-    let finding = Diagnostic { layer: Some(layer.clone()), ..Diagnostic::new(code, message) }.at(span, detail.clone());
+    let finding = Diagnostic { layer: Some(layer.clone()), ..Diagnostic::new(*code, message) }.at(span, detail.clone());
     let finding = Diagnostic { severity: Severity::Warning, ..finding };
-    let finding = match rule {
-        RiskRule::BeyondI32 => finding.note("a CPU does so whatever type the file declares; other devices may not"),
+    let finding = match code {
+        Code::BeyondI32 => finding.note("a CPU does so whatever type the file declares; other devices may not"),
         _ => finding,
     };
     if keep.iter().all(|layer| computes_in(model, layer, to)) {

@@ -45,6 +45,6 @@ pub use self::keep::{KeepError, KeepPattern, Kept};
 pub use self::map::{TypeMap, TypeMapError};
 pub use self::mark::{mark, unmark};
 pub use self::plan::{Action, Constant, Loss, Plan, PlanTotals, Reason};
-pub use self::risks::{Risk, RiskRule, risks};
+pub use self::risks::{Risk, risks};
 pub use self::storage::Storage;
 pub use self::types::{Border, Exception, Retyping, RetypingPlan};

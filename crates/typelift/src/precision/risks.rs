@@ -1,6 +1,5 @@
 //! Risks of a narrower type, found without running the model.
 
-use std::fmt;
 use std::rc::Rc;
 
 use serde::ser::SerializeStruct as _;
@@ -10,7 +9,7 @@ use typelift_promote::ElementType;
 use super::view::{self, GraphView, is_float};
 use crate::base::hash::HashSet;
 use crate::base::span::Span;
-use crate::findings::{LayerRef, Message, Text, message};
+use crate::findings::{Code, LayerRef, Message, Text, message};
 use crate::infer::Probe;
 use crate::model::graph::{Graph, Layer, LayerId, Model, Output, OutputPort};
 use crate::ops::evaluate::Bounds;
@@ -21,8 +20,8 @@ use crate::ops::{self, LayerKind, Spread, Surroundings as _};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Risk {
-    /// The kind of risk.
-    pub rule: RiskRule,
+    /// The code of the finding that reports it.
+    pub code: Code,
     /// The narrower type.
     pub to: ElementType,
     /// The affected layer.
@@ -35,55 +34,10 @@ pub struct Risk {
     pub(crate) span: Span,
 }
 
-/// Kind of risk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum RiskRule {
-    /// An epsilon that keeps a divisor, a negative power or a logarithm away from zero becomes zero or almost zero.
-    EpsilonLost,
-    /// Exponentials that are summed exceed the largest number.
-    ExponentOverflow,
-    /// Squares that are summed exceed the largest number.
-    SquareOverflow,
-    /// Two masks with very large numbers have an infinite sum.
-    MaskOverflow,
-    /// Integers exceed the largest number.
-    IntegerOverflow,
-    /// Integers are rounded because they are converted to a floating-point type and back.
-    IndexRounded,
-    /// A counter exceeds the range in which consecutive integers are distinct.
-    CountRounded,
-    /// Integers exceed 32 bits.
-    BeyondI32,
-}
-
-impl RiskRule {
-    /// Returns the stable name, such as `epsilon-lost`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::EpsilonLost => "epsilon-lost",
-            Self::ExponentOverflow => "exponent-overflow",
-            Self::SquareOverflow => "square-overflow",
-            Self::MaskOverflow => "mask-overflow",
-            Self::IntegerOverflow => "integer-overflow",
-            Self::IndexRounded => "index-rounded",
-            Self::CountRounded => "count-rounded",
-            Self::BeyondI32 => "beyond-i32",
-        }
-    }
-}
-
-impl fmt::Display for RiskRule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
 impl Serialize for Risk {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut fields = serializer.serialize_struct("Risk", 4)?;
-        fields.serialize_field("rule", self.rule.name())?;
+        fields.serialize_field("rule", &self.code)?;
         fields.serialize_field("layer", &self.layer)?;
         fields.serialize_field("detail", &self.detail)?;
         fields.serialize_field("keep", &self.keep.iter().map(LayerRef::full_name).collect::<Vec<_>>())?;
@@ -120,10 +74,10 @@ pub fn risks(model: &Model, to: ElementType) -> Vec<Risk> {
         let reference = |id: LayerId| LayerRef::named(&place, id, graph.layer(id).map_or("", Layer::name));
         let is_there = |id: &LayerId| model.graph_at(&place).is_some_and(|graph| graph.layer(*id).is_some());
         let found = search.found.into_iter().filter(|found| is_there(&found.layer));
-        risks.extend(found.map(|Found { rule, layer, detail, keep }| {
+        risks.extend(found.map(|Found { code, layer, detail, keep }| {
             let keep = keep.into_iter().filter(is_there).map(reference).collect();
             let span = graph.layer(layer).and_then(Layer::span).unwrap_or_default();
-            Risk { rule, to, layer: reference(layer), detail, keep, span }
+            Risk { code, to, layer: reference(layer), detail, keep, span }
         }));
     }
     risks
@@ -143,7 +97,7 @@ fn can_be_beyond_i32(model: &Model) -> bool {
 
 /// A risk in one graph.
 struct Found {
-    rule: RiskRule,
+    code: Code,
     layer: LayerId,
     detail: Message,
     keep: Vec<LayerId>,
@@ -199,8 +153,8 @@ impl<'a> Search<'a> {
         tensors.into_iter().filter(is_small).collect()
     }
 
-    fn add(&mut self, rule: RiskRule, layer: LayerId, detail: Message, keep: Vec<LayerId>) {
-        self.found.push(Found { rule, layer, detail, keep });
+    fn add(&mut self, code: Code, layer: LayerId, detail: Message, keep: Vec<LayerId>) {
+        self.found.push(Found { code, layer, detail, keep });
     }
 
     fn last_integer(&self) -> f64 {
@@ -211,14 +165,13 @@ impl<'a> Search<'a> {
     /// power or a logarithm.
     fn epsilon(&mut self, id: LayerId) {
         let view = &self.view;
-        let is_negative = |values: Vec<f64>| values.iter().all(|&value| value < 0.0);
         let base = if view.is_of(id, &["Divide"]) {
             view.source(id, 1)
         } else if view.is_of(id, &["Log"]) {
             view.source(id, 0)
         } else if view.is_of(id, &["Power"]) {
             let exponent = view.source(id, 1).and_then(|exponent| view.constant(exponent));
-            view.source(id, 0).filter(|_| exponent.is_some_and(is_negative))
+            view.source(id, 0).filter(|_| exponent.is_some_and(|values| values.iter().all(|&value| value < 0.0)))
         } else {
             None
         };
@@ -252,7 +205,7 @@ impl<'a> Search<'a> {
             }
             _ => return,
         };
-        self.add(RiskRule::EpsilonLost, id, detail, keep);
+        self.add(Code::EpsilonLost, id, detail, keep);
     }
 
     /// Reports an Exp whose results are summed, unless the maximum of its input was subtracted before.
@@ -268,7 +221,7 @@ impl<'a> Search<'a> {
                 "`{}` sums exponentials; the exponential of an input above 11.09 overflows f16";
                 name(view.graph, sum)
             );
-            self.add(RiskRule::ExponentOverflow, id, detail, keep);
+            self.add(Code::ExponentOverflow, id, detail, keep);
         }
     }
 
@@ -303,7 +256,7 @@ impl<'a> Search<'a> {
             let detail =
                 message!("`{}` squares its input; above 255.9 the square overflows f16"; name(view.graph, square));
             let keep = [vec![square], self.downstream(&[id], SCALING)].concat();
-            self.add(RiskRule::SquareOverflow, id, detail, keep);
+            self.add(Code::SquareOverflow, id, detail, keep);
         }
     }
 
@@ -336,7 +289,7 @@ impl<'a> Search<'a> {
         for id in sums {
             let detail = "both inputs can be below -32752, so their sum is infinite in f16".into();
             let keep = self.downstream(&[id], SCALING);
-            self.add(RiskRule::MaskOverflow, id, detail, keep);
+            self.add(Code::MaskOverflow, id, detail, keep);
         }
     }
 
@@ -353,7 +306,7 @@ impl<'a> Search<'a> {
             let detail =
                 message!("`{}` contains {}; the largest f16 is {}"; name(view.graph, tensor.layer), large, LARGEST);
             let keep = self.downstream(&[id], SCALING);
-            self.add(RiskRule::IntegerOverflow, id, detail, keep);
+            self.add(Code::IntegerOverflow, id, detail, keep);
         }
     }
 
@@ -377,7 +330,7 @@ impl<'a> Search<'a> {
         if !is_short {
             let detail = message!("{} has no odd integers beyond {}, so counting in steps of 1 fails"; self.to, last);
             let keep = self.downstream(&[id], BOUNDING);
-            self.add(RiskRule::CountRounded, id, detail, keep);
+            self.add(Code::CountRounded, id, detail, keep);
         }
     }
 
@@ -408,10 +361,10 @@ impl<'a> Search<'a> {
         if let Some(origin) = origin {
             let detail =
                 message!("{} cannot represent every integer beyond {}, and {}"; self.to, self.last_integer(), origin);
-            let is_kept = |id: &LayerId| view.layer(*id).is_some_and(|it| !ops::is_constant(it));
-            let mut keep = view.ordered(seen.into_iter().filter(is_kept));
+            let mut keep =
+                view.ordered(seen.into_iter().filter(|id| view.layer(*id).is_some_and(|it| !ops::is_constant(it))));
             keep.push(id);
-            self.add(RiskRule::IndexRounded, id, detail, keep);
+            self.add(Code::IndexRounded, id, detail, keep);
         }
     }
 
@@ -425,7 +378,7 @@ impl<'a> Search<'a> {
             }
             let detail = message!("its value is {}, which i32 cannot represent"; Text(value));
             let keep = self.downstream(&[id], &[]);
-            self.add(RiskRule::BeyondI32, id, detail, keep);
+            self.add(Code::BeyondI32, id, detail, keep);
         }
     }
 

@@ -3,7 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use typelift::precision::{Exception, KeepPattern, Kept, Retyping, RiskRule, risks};
+use typelift::findings::Code;
+use typelift::precision::{Exception, KeepPattern, Kept, Retyping, risks};
 use typelift::promote::ElementType;
 use typelift::{Model, passes};
 
@@ -121,24 +122,24 @@ fn what_an_operation_refuses_is_said() {
 #[test]
 fn each_risk_is_found_in_its_model_and_names_layers_that_are_there() {
     let rules = [
-        RiskRule::EpsilonLost,
-        RiskRule::ExponentOverflow,
-        RiskRule::SquareOverflow,
-        RiskRule::MaskOverflow,
-        RiskRule::IntegerOverflow,
-        RiskRule::IndexRounded,
-        RiskRule::CountRounded,
-        RiskRule::BeyondI32,
+        Code::EpsilonLost,
+        Code::ExponentOverflow,
+        Code::SquareOverflow,
+        Code::MaskOverflow,
+        Code::IntegerOverflow,
+        Code::IndexRounded,
+        Code::CountRounded,
+        Code::BeyondI32,
     ];
     let models = models("fixtures/diagnostics");
     for rule in rules {
-        let name = format!("{rule}.xml");
+        let name = format!("{}.xml", rule.name());
         let model = &models.iter().find(|(path, _)| path.ends_with(&name)).unwrap().1;
-        let to = if rule == RiskRule::BeyondI32 { ElementType::I32 } else { ElementType::F16 };
+        let to = if rule == Code::BeyondI32 { ElementType::I32 } else { ElementType::F16 };
         let found = risks(model, to);
-        assert_eq!(found.iter().map(|risk| risk.rule).collect::<Vec<_>>(), [rule]);
+        assert_eq!(found.iter().map(|risk| risk.code).collect::<Vec<_>>(), [rule]);
         let keep: Vec<_> = found[0].keep.iter().map(|path| KeepPattern::from(path.full_name().as_str())).collect();
-        assert!(!keep.is_empty() && Kept::find(model, &keep).is_ok(), "{rule}");
+        assert!(!keep.is_empty() && Kept::find(model, &keep).is_ok(), "{}", rule.name());
     }
 }
 

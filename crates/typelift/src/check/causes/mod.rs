@@ -165,9 +165,8 @@ impl<'a> Causes<'a> {
         }
         let related: HashSet<LayerId> = found.related.iter().map(|it| it.layer.id).collect();
         let is_any = found.code == Code::UnknownPort || related.is_empty();
-        let is_related = |tensor: &&Output| is_any || related.contains(&tensor.layer);
         let deviating = self.deviating(&reference.place, graph, layer.id(), aspect);
-        let &tensor = deviating.iter().find(is_related)?;
+        let &tensor = deviating.iter().find(|tensor| is_any || related.contains(&tensor.layer))?;
         let tensor = self.start(&reference.place, graph, tensor, aspect);
         Some(Origin { place: reference.place.clone(), tensor })
     }
@@ -308,8 +307,7 @@ impl<'a> Causes<'a> {
         if let Some(more @ 1..) = members.len().checked_sub(PLACES) {
             joined.notes.push(message!("{} more layers do not accept it either"; more));
         }
-        let correct = || message!("correct {}"; described(layer));
-        joined.fixes.push(help.unwrap_or_else(correct).into());
+        joined.fixes.push(help.unwrap_or_else(|| message!("correct {}"; described(layer))).into());
         let converts = members.iter().all(|&at| found[at].actions().eq(first.actions()))
             && !has_bytes_of_another_type(layer, port);
         joined.fixes.extend(first.actions().filter(|_| converts).cloned());

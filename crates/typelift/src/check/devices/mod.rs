@@ -14,11 +14,11 @@ use std::str::FromStr;
 use typelift_promote::ElementType;
 
 use super::check_precision;
-use crate::base::hash::HashMap;
 use crate::base::options::deserialize_as_text;
 use crate::findings::{Code, Diagnostic, LayerRef, Message, message};
+use crate::infer::blocks::{FEW_VALUES, StoredPaths, roles, values};
 use crate::model::graph::{Graph, Layer, LayerId, Model, Place};
-use crate::ops::{self, LayerKind, Release};
+use crate::ops::Release;
 use crate::text::xml;
 
 /// A device of OpenVINO.
@@ -52,9 +52,6 @@ const MEASURED: &str = "measured with OpenVINO 2026.4.1 on x86-64";
 
 /// Limit on the further layers that a finding names.
 const SHOWN: usize = 8;
-
-/// Number of values below which a constant is a setting or a scale instead of weights.
-const FEW: u64 = 32;
 
 /// The findings of an [inferred](crate::infer()) model that hold on a device. Some hold only on older releases than
 /// `target`.
@@ -121,8 +118,7 @@ struct View<'a> {
     graph: &'a Graph,
     device: Device,
     order: Vec<LayerId>,
-    /// For each layer that is computed from constants alone the size of the largest of them, and the layer before it on the path.
-    largest: HashMap<LayerId, (u64, Option<LayerId>)>,
+    stored: StoredPaths<'a>,
     has_fake_quantize: bool,
 }
 
@@ -137,24 +133,9 @@ struct Path<'a> {
 impl<'a> View<'a> {
     fn new(model: &'a Model, place: Place, graph: &'a Graph, device: Device) -> Self {
         let order = graph.topological_order().unwrap_or_default();
-        let mut largest: HashMap<LayerId, (u64, Option<LayerId>)> = HashMap::default();
-        for layer in order.iter().filter_map(|&id| graph.layer(id)) {
-            if ops::is_constant(layer) {
-                largest.insert(layer.id(), (count(layer), None));
-                continue;
-            }
-            let sources: Vec<_> =
-                graph.producers(layer.id()).into_iter().flatten().map(|output| output.layer).collect();
-            let known: Option<Vec<_>> = sources.iter().map(|id| Some((largest.get(id)?.0, *id))).collect();
-            let is_end = ops::is_own(layer) || ops::kind(layer) == LayerKind::ReadValue;
-            if let Some((size, before)) =
-                known.filter(|_| !is_end).and_then(|known| known.into_iter().rev().max_by_key(|it| it.0))
-            {
-                largest.insert(layer.id(), (size, Some(before)));
-            }
-        }
+        let stored = StoredPaths::new(graph, &roles(graph));
         let has_fake_quantize = graph.unordered().any(|layer| name(layer) == "FakeQuantize");
-        Self { model, place, graph, device, order, largest, has_fake_quantize }
+        Self { model, place, graph, device, order, stored, has_fake_quantize }
     }
 
     fn layers(&self) -> impl Iterator<Item = &'a Layer> {
@@ -163,7 +144,7 @@ impl<'a> View<'a> {
 
     /// True for layers that a plugin computes in each inference.
     fn is_computed(&self, layer: &Layer) -> bool {
-        !self.largest.contains_key(&layer.id())
+        !self.stored.contains(layer.id())
     }
 
     fn finding(
@@ -189,30 +170,14 @@ impl<'a> View<'a> {
 
     /// The path from the largest constant that a layer is computed from, if it is computed from constants alone.
     fn path(&self, from: LayerId) -> Option<Path<'a>> {
-        let mut steps = Vec::new();
-        let mut at = from;
-        while let Some(before) = self.largest.get(&at)?.1 {
-            steps.push(self.graph.layer(at)?);
-            at = before;
-        }
-        steps.reverse();
-        let constant = self.graph.layer(at).filter(|layer| count(layer) >= FEW)?;
-        Some(Path { constant, stored: constant.outputs().first()?.element_type(), steps })
+        let mut steps = self.stored.path(from).into_iter();
+        let constant = steps.next().filter(|layer| values(layer) >= FEW_VALUES)?;
+        Some(Path { constant, stored: constant.outputs().first()?.element_type(), steps: steps.collect() })
     }
 }
 
 fn name(layer: &Layer) -> &'static str {
     layer.operation().map_or("", |operation| operation.name())
-}
-
-/// The number of values of a constant.
-fn count(layer: &Layer) -> u64 {
-    layer.outputs().first().and_then(|port| port.shape().element_count()).unwrap_or(0)
-}
-
-/// True for the types of codes.
-fn is_code(ty: ElementType) -> bool {
-    ty.bits() <= 8 && !matches!(ty, ElementType::Boolean | ElementType::F8E8M0 | ElementType::Dynamic)
 }
 
 fn and_others<'a>(found: Diagnostic, others: impl Iterator<Item = &'a Layer>) -> Diagnostic {

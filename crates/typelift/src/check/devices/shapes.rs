@@ -46,9 +46,8 @@ impl<'a> View<'a> {
             found.push(report(first, message));
             return;
         }
-        let is_bounded = |layer: &&Layer| self.graph.tensors(layer.id()).iter().all(|port| !is_open(port));
         let mut losing = self.layers().filter(|layer| self.is_computed(layer) && !is_source(layer)).filter(opens);
-        if let Some(layer) = losing.find(is_bounded) {
+        if let Some(layer) = losing.find(|layer| self.graph.tensors(layer.id()).iter().all(|port| !is_open(port))) {
             let message =
                 message!("the output of `{}` has no upper bound, which an NPU needs for every dimension"; layer.name());
             found.push(report(layer, message));

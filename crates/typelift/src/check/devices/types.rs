@@ -106,10 +106,9 @@ impl<'a> View<'a> {
 
     /// Warns of f64 values that f32, in which the CPU plugin computes f64, does not hold.
     pub(super) fn beyond_f32(&self, found: &mut Vec<Diagnostic>) {
-        let is_f64 = |layer: &&Layer| {
+        for layer in self.layers().filter(|layer| {
             ops::is_constant(layer) && layer.outputs().iter().any(|port| port.element_type() == ElementType::F64)
-        };
-        for layer in self.layers().filter(is_f64) {
+        }) {
             let is_beyond = |value: f64| value.is_finite() && value.abs() > f64::from(f32::MAX);
             let value = Stored::of(layer).and_then(|stored| stored.find(self.model.weights(), is_beyond));
             if let Some(value) = value {
@@ -127,11 +126,10 @@ impl<'a> View<'a> {
     /// Warns of operations in bf16 that fail on a GPU.
     pub(super) fn bf16(&self, found: &mut Vec<Diagnostic>) {
         const GROUND: &str = "reported: openvino#34714, fixed in part by openvino#36069 and openvino#37119";
-        let is_bf16 = |layer: &&Layer| {
+        let mut layers = self.layers().filter(|layer| self.is_computed(layer)).filter(|layer| {
             ["Slice", "VariadicSplit", "Tile"].contains(&name(layer))
                 && layer.outputs().iter().any(|port| port.element_type() == ElementType::Bf16)
-        };
-        let mut layers = self.layers().filter(|layer| self.is_computed(layer)).filter(is_bf16);
+        });
         let Some(first) = layers.next() else { return };
         let message =
             message!("`{}` is a {} of bf16, which fails on some releases of the GPU plugin"; first.name(), name(first));

@@ -2,14 +2,15 @@
 
 use typelift_promote::ElementType;
 
-use super::{FEW, MEASURED, Path, View, and_others, count, is_code, name};
+use super::{MEASURED, Path, View, and_others, name};
 use crate::base::hash::HashSet;
 use crate::edit::precision_marks::Marks;
 use crate::findings::{Code, Diagnostic, Fix, FixAction, Message, Text, grouped, message};
+use crate::infer::blocks::{FEW_VALUES, values};
 use crate::model::graph::Layer;
 use crate::model::weights::byte_size;
 use crate::ops::{self, LayerKind};
-use crate::precision::schemes::{self, Operand, Sharing};
+use crate::precision::schemes::{self, Operand, Sharing, is_code};
 
 impl<'a> View<'a> {
     /// Looks at the weights of each layer.
@@ -31,7 +32,7 @@ impl<'a> View<'a> {
     /// Reports weights of few bits that the CPU plugin converts to floats when it compiles the model.
     fn unfolded(&self, layer: &'a Layer, port: usize, path: &Path<'a>) -> Option<Diagnostic> {
         let reason = self.reason_to_unfold(layer, port, path)?;
-        let values = count(path.constant);
+        let values = values(path.constant);
         let size =
             |ty| byte_size(ty, values).and_then(|size| u64::try_from(size).ok()).map_or_else(String::new, grouped);
         let (before, after) = (size(path.stored), size(ElementType::F32));
@@ -198,8 +199,9 @@ impl<'a> View<'a> {
             }
         };
         let quantized = schemes::find(self.graph, self.model.weights());
-        let weights =
-            quantized.iter().filter(|weights| self.graph.layer(weights.codes).is_some_and(|codes| count(codes) >= FEW));
+        let weights = quantized
+            .iter()
+            .filter(|weights| self.graph.layer(weights.codes).is_some_and(|codes| values(codes) >= FEW_VALUES));
         let mut odd = weights.filter_map(|weights| Some((self.graph.layer(weights.codes)?, reason(&weights.scheme)?)));
         let Some((first, reason)) = odd.next() else { return };
         let message = message!(

@@ -14,8 +14,7 @@ use crate::promotion::passes::{self, Align, Change, infer_aligned};
 /// The model need not be inferred.
 pub fn try_actions(model: &Model, found: &mut [Diagnostic]) {
     if !found.iter().any(Diagnostic::is_error) {
-        let refresh = |fix: &&mut Fix| fix.action == FixAction::RefreshPorts;
-        for fix in found.iter_mut().flat_map(|it| &mut it.fixes).filter(refresh) {
+        for fix in found.iter_mut().flat_map(|it| &mut it.fixes).filter(|fix| fix.action == FixAction::RefreshPorts) {
             fix.applicability = Applicability::Possible;
         }
     }

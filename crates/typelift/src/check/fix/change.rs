@@ -45,23 +45,28 @@ pub(super) enum Change {
     Port { written: Option<String>, ty: ElementType, is_type_alone: bool },
     /// Changes an entry of a port map. `is_only` is true if it connects the only two ends without an entry.
     Joint { is_only: bool },
-    /// Applies a hypothesis about the whole file.
-    Whole(&'static str),
-    /// Swaps the ids of the only two layers that are out of order.
-    ExchangedIds,
-    /// Reads a line in a comment again.
-    Uncommented,
+    /// Applies a hypothesis about many findings. It is proved if the text then has as few faults as it `needs`.
+    Whole { proof: &'static str, needs: Needs },
     /// Restores or removes a line, so that the elements are nested.
     Nested(&'static str),
     /// Corrects a tag or the name of an attribute. `is_only` is true if no other reading
     /// of the damaged line exists.
     Text { slip: &'static str, is_only: bool },
-    /// Ids of the layers of a body in a port map, all off by the same number.
-    Renumbered,
-    /// Element types of several layers, to what their ports declare and the bytes of constants agree with.
-    Retyped,
     /// Any other change, which is never safe.
     Other,
+}
+
+/// Remaining faults with which a hypothesis is proved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Needs {
+    /// Any, as every trial permits them.
+    Trial,
+    /// No errors.
+    NoErrors,
+    /// No errors, and no port that differs from its tensor.
+    NoDeviations,
+    /// No errors, and no such port if OpenVINO accepts the file.
+    Explanation,
 }
 
 impl Change {

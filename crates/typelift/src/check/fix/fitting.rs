@@ -6,7 +6,7 @@ use typelift_promote::ElementType;
 
 use crate::infer::{Probe, declared};
 use crate::model::graph::{Attribute, Graph, Input, Layer, LayerId, Model};
-use crate::model::shape::{Dim, Shape};
+use crate::model::shape::Shape;
 use crate::ops::evaluate::Bounds;
 use crate::ops::values::array::Array;
 use crate::ops::{self, Attr, AttrKind, AttributeValues, Outputs, Subject, Surroundings};
@@ -142,8 +142,8 @@ fn with_value(layer: &Layer, name: &str, value: &str) -> Layer {
 fn are_as_declared(source: &str, layer: &Layer, outputs: &Outputs) -> bool {
     let same_shape = |declared: &Shape, found: &Shape| {
         let (Some(declared), Some(found)) = (declared.dims(), found.dims()) else { return false };
-        let same_dim = |(declared, found): (&Dim, &Dim)| declared.value() == found.value();
-        declared.len() == found.len() && declared.iter().zip(found).all(same_dim)
+        declared.len() == found.len()
+            && declared.iter().zip(found).all(|(declared, found)| declared.value() == found.value())
     };
     let same_type = |declared, found| [ElementType::Dynamic, found].contains(&declared);
     let declared: Vec<_> = layer.outputs.iter().map(|port| declared(source, port)).collect();

@@ -29,13 +29,14 @@ use self::change::Change;
 pub use self::checking::{Checked, Checking, NeedForWeights};
 use self::proof::Case;
 use self::site::{Candidate, Evidence, Site};
-use self::syntax::{Damage, offer_syntax};
+use self::syntax::{damaged_lines, offer_syntax};
 use self::trial::Soundness;
 pub(crate) use self::trial::examine;
 use crate::base::hash::{self, HashSet};
 use crate::base::span::Span;
 use crate::findings::{
-    About, Applicability, Code, Diagnostic, FindingKey, Fix, FixAction, Label, Proof, Severity, TextEdit, message,
+    About, Applicability, Cause, Code, Diagnostic, FindingKey, Fix, FixAction, Label, Proof, Severity, TextEdit,
+    message,
 };
 use crate::model::graph::{Direction, Graph, Model, OutputPort};
 use crate::model::weights::Weights;
@@ -152,79 +153,13 @@ struct Fixed {
     is_unfinished: bool,
 }
 
-/// Lints about contradictions within a file.
-const CONTRADICTIONS: &[Code] =
-    &[Code::StalePort, Code::AssumedAttribute, Code::OverlappingConstants, Code::TrailingJunk, Code::IncompletePortMap];
-
-/// Findings that one mistake in the ids of a whole graph can cause.
-const WHOLE: &[Code] = &[
-    Code::UnknownLayer,
-    Code::UnknownPort,
-    Code::EdgeToUnknownLayer,
-    Code::DuplicateLayerId,
-    Code::DuplicateLayerName,
-    Code::InputFedTwice,
-    Code::UnconnectedInput,
-    Code::WrongInputCount,
-    Code::Cycle,
-    Code::TypeMismatch,
-    Code::ShapeMismatch,
-];
-
-/// Findings that a misspelled tag or attribute, or a line in a comment, can cause.
-const TEXT: &[Code] = &[
-    Code::MissingAttribute,
-    Code::UnknownAttribute,
-    Code::UnknownElement,
-    Code::UnconnectedInput,
-    Code::UnknownPort,
-    Code::UnknownLayer,
-    Code::EdgeToUnknownLayer,
-    Code::WrongInputCount,
-    Code::InvalidValue,
-];
-
-/// Findings that one mistake in the offsets of all constants can cause.
-const WEIGHTS: &[Code] =
-    &[Code::InvalidConstant, Code::WrongWeights, Code::OverlappingConstants, Code::InvalidValue, Code::ShapeMismatch];
-
-/// Findings that a type that was replaced in several layers can cause.
-const RETYPED: &[Code] = &[Code::InvalidConstant, Code::TypeMismatch, Code::NoCommonType, Code::StalePort];
-
 fn is_fixable(it: &Diagnostic) -> bool {
-    let is_other = matches!(
-        it.code,
-        Code::NewerThanTarget
-            | Code::ShapeConflict
-            | Code::MissingWeights
-            | Code::WrongWeights
-            | Code::UnreferencedWeights
-            | Code::LossyConversion
-            | Code::CannotQuantize
-            | Code::ExecutionGraph
-            | Code::WeightsUnfold
-            | Code::WeightsUnmarked
-            | Code::ScaleAlongColumns
-            | Code::OpenDim
-            | Code::OpenRank
-            | Code::TypeRefused
-            | Code::OperationType
-            | Code::NotQuantized
-            | Code::StringOnDevice
-            | Code::LossySafePromotion
-            | Code::UndecidedPromotion
-            | Code::DuplicateLayerName
-            | Code::DuplicateTensorName
-            | Code::NonFiniteConstant
-            | Code::DestroyedValues
-            | Code::UnstableState
-    );
-    it.severity > Severity::Note && !is_other
+    it.severity > Severity::Note && !it.code.has(Cause::NotText)
 }
 
 /// For a file that OpenVINO accepts, they are shown only if the file contradicts itself.
 fn is_worth_naming(it: &Diagnostic) -> bool {
-    it.is_error() || CONTRADICTIONS.contains(&it.code)
+    it.is_error() || it.code.has(Cause::Contradiction)
 }
 
 /// Puts fixes that were tried before those that were only guessed.
@@ -285,8 +220,8 @@ struct Search<'a> {
     budget: &'a mut usize,
     /// True if the budget prevented a trial.
     is_spent: bool,
-    /// The damage of the text, found when a finding needs it.
-    damage: OnceCell<Damage>,
+    /// The candidates for damaged lines of the text, found when a finding needs them.
+    damaged: OnceCell<Vec<Candidate>>,
 }
 
 /// Candidate that passed its trial.
@@ -309,7 +244,7 @@ impl<'a> Search<'a> {
             before: Soundness::new(model, found),
             budget,
             is_spent: false,
-            damage: OnceCell::new(),
+            damaged: OnceCell::new(),
         })
     }
 
@@ -457,31 +392,22 @@ impl<'a> Search<'a> {
             let site = located.and_then(|(graph, layer)| Site::new(model, graph, &[], layer));
             return site.map_or(found, |site| site.operations());
         }
-        if TEXT.contains(&it.code) {
-            found.extend(self.damage.get_or_init(|| Damage::of(&model.source)).candidates(&places));
+        if it.code.has(Cause::Text) {
+            found.extend(self.damaged.get_or_init(|| damaged_lines(&model.source)).iter().cloned());
         }
-        if WEIGHTS.contains(&it.code) {
+        if it.code.has(Cause::Offsets) {
             found.extend(whole::shifted_offsets(model));
         }
-        if RETYPED.contains(&it.code) {
+        if it.code.has(Cause::Types) {
             found.extend(whole::retyped(model));
         }
         let graph = located.map(|(graph, _)| graph).or_else(|| Some(site::graph_at(model, *places.first()?)));
         let edges = graph.map(|graph| site::edges(&model.source, graph)).unwrap_or_default();
         if let Some(graph) = graph {
-            if matches!(
-                it.code,
-                Code::UnknownLayer
-                    | Code::EdgeToUnknownLayer
-                    | Code::DuplicateLayerId
-                    | Code::MissingAttribute
-                    | Code::InvalidValue
-                    | Code::WrongInputCount
-                    | Code::UnconnectedInput
-            ) {
+            if it.code.has(Cause::Id) {
                 found.extend(wiring::ids(&model.source, graph, &edges));
             }
-            if WHOLE.contains(&it.code) {
+            if it.code.has(Cause::Graph) {
                 found.extend(whole::hypotheses(model, graph, &edges));
             }
             found.extend(wiring::edge_ends(model, graph, &edges, &places));

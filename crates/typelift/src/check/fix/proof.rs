@@ -12,13 +12,13 @@
 
 use typelift_promote::ElementType;
 
-use super::change::Change;
+use super::change::{Change, Needs};
 use super::fitting::Fitting;
 use super::reading::{self, Kind, Reading};
 use super::site::{EdgeText, Site};
-use super::syntax::COMMENT;
 use super::trial::Soundness;
 use super::{relation, words};
+use crate::base::{foreign, names};
 use crate::check::Declared;
 use crate::findings::{Proof, Text, message};
 use crate::model::graph::{Attribute, Direction, Graph, InputPort, Layer, LayerId, Model, OutputPort, split_names};
@@ -93,23 +93,16 @@ impl Case<'_> {
             Change::Joint { is_only } => {
                 (*is_only && self.is_error).then(|| Proof::new("the only two ends without an entry"))
             }
-            Change::Whole(hypothesis) => Some(Proof::new(*hypothesis)),
-            Change::ExchangedIds => {
-                let is_all = !after.has_errors() && (self.is_error || after.has_no_deviations());
-                is_all.then(|| Proof::new("ids: only these two are out of order, and their swap explains all"))
-            }
-            Change::Uncommented => {
-                let is_all = !after.has_errors() && after.has_no_deviations();
-                is_all.then(|| Proof::new(COMMENT))
+            Change::Whole { proof, needs } => {
+                let is_all = match needs {
+                    Needs::Trial => true,
+                    Needs::NoErrors => !after.has_errors(),
+                    Needs::NoDeviations => !after.has_errors() && after.has_no_deviations(),
+                    Needs::Explanation => !after.has_errors() && (self.is_error || after.has_no_deviations()),
+                };
+                is_all.then(|| Proof::new(*proof))
             }
             Change::Text { slip, is_only } => (*is_only && !after.has_errors()).then(|| Proof::new(*slip)),
-            Change::Renumbered => {
-                (!after.has_errors()).then(|| Proof::new("one shift of the ids of the body explains all"))
-            }
-            Change::Retyped => {
-                let is_all = !after.has_errors() && after.has_no_deviations();
-                is_all.then(|| Proof::new("one replaced type explains all: the bytes of constants and all ports agree"))
-            }
             // A text whose elements are not nested is not a model, and has a trial of its own.
             Change::Nested(_) | Change::Other => None,
         }
@@ -392,19 +385,18 @@ impl Case<'_> {
     /// Proves a new port that an edge refers to. The names of its tensor cannot be restored.
     fn new_port(&self, layer: &Layer, direction: Direction, after: &Soundness) -> Option<Proof> {
         let is_end = matches!(ops::kind(layer), LayerKind::Parameter | LayerKind::Result);
-        let has_names = |layer: &Layer| layer.outputs().iter().any(|port| !port.names().is_empty());
-        let loses_names = direction == Direction::Output && self.graph.unordered().any(has_names);
+        let loses_names = direction == Direction::Output
+            && self.graph.unordered().any(|layer| layer.outputs().iter().any(|port| !port.names().is_empty()));
         (!is_end && !loses_names && after.is_well_wired()).then(|| Proof::new("ids: the port ids are consecutive"))
     }
 
     fn is_given_other(&self, layer: &Layer) -> bool {
         let feeds = self.graph.feeds(layer.id());
-        let is_other = |(port, feed): (&InputPort, &Option<(&Layer, usize)>)| {
+        layer.inputs().iter().zip(&feeds).any(|(port, feed)| {
             let declared = Declared::read(&self.model.source, port.declared, port.content);
             let tensor = feed.and_then(|(source, at)| source.outputs().get(at));
             tensor.is_none_or(|tensor| declared.contradicts(tensor, true))
-        };
-        layer.inputs().iter().zip(&feeds).any(is_other)
+        })
     }
 }
 
@@ -449,30 +441,42 @@ pub(super) fn read(row: &Attr, text: &str) -> Option<Reading> {
         AttrKind::Float => reading::number(text, Kind::Real),
         AttrKind::Ints | AttrKind::UnsignedInts | AttrKind::Shape => reading::integers(text),
         AttrKind::Bool => reading::word(text, &["true", "false"], words::BOOLEANS),
-        AttrKind::Enum(known) => reading::word(text, known, words::ENUMERATIONS),
+        AttrKind::Enum(known) => reading::word(text, known, &[]),
         AttrKind::Type => {
             let names: Vec<_> = ElementType::all().map(|ty| ty.name()).collect();
-            reading::word(text, &names, words::TYPES)
+            let word = text.trim().to_lowercase();
+            let meant = certain_type(&word).map(|ty| (&*word, ty.name()));
+            reading::word(text, &names, meant.as_slice())
         }
         AttrKind::Text | AttrKind::Texts | AttrKind::Floats => None,
     }
 }
 
+/// The element type of a word of another framework that has one meaning: `fp16`, but not `int`.
+fn certain_type(word: &str) -> Option<ElementType> {
+    let kind = word.trim_end_matches(|c: char| c.is_ascii_digit());
+    let is_certain = match kind {
+        "float" | "fp" | "int" | "uint" | "bfloat" => kind != word,
+        "half" | "double" | "bool" | "str" => true,
+        _ => false,
+    };
+    foreign::named_element_type(word).filter(|_| is_certain)
+}
+
 /// The only operation that a name can mean, if there is exactly one.
 pub(super) fn operation(written: &str) -> Option<Reading> {
-    let names: Vec<_> =
-        ops::all().map(ops::Operation::name).map(ops::file_spelling).filter(|it| !it.is_empty()).collect();
-    let mut names = names;
+    let names = ops::all().map(ops::Operation::name).map(ops::file_spelling);
+    let mut names: Vec<_> = names.filter(|it| !it.is_empty()).collect();
     names.sort_unstable();
     names.dedup();
     reading::word(written, &names, words::OPERATIONS).filter(|it| !it.slips.is_empty())
 }
 
 pub(super) fn attribute<'n>(written: &str, free: &[&'n str]) -> Option<&'n str> {
-    let text = written.to_lowercase().replace(['_', '-'], "");
-    let mut listed = words::ATTRIBUTES.iter().filter(|(other, _)| *other == text).map(|(_, meant)| meant);
+    let plain = |text: &str| text.to_lowercase().replace(['_', '-'], "");
+    let mut listed = words::ATTRIBUTES.iter().filter(|(other, _)| *other == plain(written)).map(|(_, meant)| meant);
     let listed = listed.next().filter(|_| listed.next().is_none());
-    let mut near = free.iter().filter(|name| is_one_letter(written, name));
+    let mut near = free.iter().filter(|name| names::distance(&plain(written), &plain(name)) <= 1);
     let near = near.next().filter(|_| near.next().is_none());
     free.iter().find(|name| listed == Some(*name)).or(near).copied()
 }
@@ -480,13 +484,10 @@ pub(super) fn attribute<'n>(written: &str, free: &[&'n str]) -> Option<&'n str> 
 /// The only port precision that a text can mean, if there is exactly one.
 fn port_type(written: &str) -> Option<Reading> {
     let names: Vec<_> = ElementType::all().filter_map(|ty| ty.port_name()).collect();
-    reading::word(written, &names, words::PORT_TYPES)
-}
-
-/// True if two names differ by one letter, or only in case and `_`.
-fn is_one_letter(written: &str, meant: &str) -> bool {
-    let plain = |text: &str| text.to_lowercase().replace(['_', '-'], "");
-    reading::letters(&plain(written), &plain(meant)) <= 1 || reading::letters(written, meant) <= 1
+    // The tensor of the port must agree, so a word may have several meanings elsewhere.
+    let word = written.trim().to_lowercase();
+    let meant = foreign::named_element_type(&word).and_then(|ty| Some((&*word, ty.port_name()?)));
+    reading::word(written, &names, meant.as_slice())
 }
 
 /// True if two texts are the same value, such as lists with and without spaces after commas.
@@ -506,8 +507,7 @@ fn words_of(row: &Attr) -> &'static [&'static str] {
 }
 
 fn text(read: Reading) -> Proof {
-    let slips: Vec<_> = read.slips.iter().map(|slip| slip.name()).collect();
-    Proof::new(message!("text: {}"; Text(slips.join(", "))))
+    Proof::new(message!("text: {}"; Text(read.slips.join(", "))))
 }
 
 #[cfg(test)]

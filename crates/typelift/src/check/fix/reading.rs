@@ -1,74 +1,31 @@
-//! Numbers and words in invalid spelling, and their only possible meaning: `(-1)`, `0x8`, `1_024`, `−1`, `Ture`.
+//! Numbers and words in invalid spelling, and their only possible meaning: `(-1)`, `1_024`, `−1`, `Ture`.
 //!
 //! A reading accounts for every character of the text by named slips. A sign is never skipped. A text with two readings has
 //! none: `1,000` can be 1000 and 1.
 //!
 //! ```text
-//! "[-１]"  brackets, digits of another script  ->  -1
-//! "1,5"    decimal comma                       ->  1.5
-//! "2^8"    no reading
+//! "[−1]"   brackets, another dash  ->  -1
+//! "1,5"    decimal comma           ->  1.5
+//! "0x8"    no reading
 //! ```
 
 use std::collections::BTreeMap;
+
+use crate::base::names;
 
 /// Maximum length of a text that is read as a number, in bytes.
 const LONGEST: usize = 64;
 /// Maximum number of spelling mistakes in one text.
 const MOST_SLIPS: usize = 4;
 
-/// Kind of spelling mistake.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Slip {
-    Space,
-    Brackets,
-    Quotes,
-    Call,
-    NameBefore,
-    PlusSign,
-    SpaceAfterSign,
-    OtherDash,
-    OtherDigits,
-    Hexadecimal,
-    Grouping,
-    DecimalComma,
-    Exponent,
-    Fraction,
-    Punctuation,
-    Suffix,
-    LookAlike,
-    Separator,
-    Case,
-    OneLetter,
-    Synonym,
-}
+/// Name of a spelling mistake in the proof of a fix.
+pub(super) type Slip = &'static str;
 
-impl Slip {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Space => "space around it",
-            Self::Brackets => "brackets",
-            Self::Quotes => "quotes",
-            Self::Call => "a call around it",
-            Self::NameBefore => "a name before it",
-            Self::PlusSign => "a plus sign",
-            Self::SpaceAfterSign => "a space after the sign",
-            Self::OtherDash => "another dash for the minus sign",
-            Self::OtherDigits => "digits of another script",
-            Self::Hexadecimal => "hexadecimal",
-            Self::Grouping => "grouped digits",
-            Self::DecimalComma => "a decimal comma",
-            Self::Exponent => "an exponent",
-            Self::Fraction => "a fraction of zero",
-            Self::Punctuation => "punctuation after it",
-            Self::Suffix => "the suffix of a type",
-            Self::LookAlike => "a letter that looks like a digit",
-            Self::Separator => "another separator",
-            Self::Case => "upper and lower case",
-            Self::OneLetter => "one letter",
-            Self::Synonym => "another word for it",
-        }
-    }
-}
+const SPACE: Slip = "space around it";
+const BRACKETED: Slip = "brackets";
+const QUOTED: Slip = "quotes";
+const PUNCTUATION: Slip = "punctuation after it";
+const SEPARATOR: Slip = "another separator";
 
 /// The only value that a text can mean, in OpenVINO's spelling, with the mistakes in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,24 +78,6 @@ pub(super) fn word(text: &str, words: &[&str], synonyms: &[(&str, &str)]) -> Opt
     Some(Reading { value: word.to_owned(), slips })
 }
 
-pub(super) fn letters(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut rows = vec![(0..=b.len()).collect::<Vec<_>>()];
-    for i in 1..=a.len() {
-        let mut row = vec![i];
-        for j in 1..=b.len() {
-            let same = usize::from(a[i - 1] != b[j - 1]);
-            let mut best = (rows[i - 1][j] + 1).min(row[j - 1] + 1).min(rows[i - 1][j - 1] + same);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                best = best.min(rows[i - 2][j - 2] + 1);
-            }
-            row.push(best);
-        }
-        rows.push(row);
-    }
-    rows[a.len()][b.len()]
-}
-
 /// Possible values, by a key that is equal for two spellings of one number.
 type Found = BTreeMap<String, (String, Vec<Slip>)>;
 
@@ -184,103 +123,58 @@ fn plain(text: &str, kind: Kind) -> Option<(String, String)> {
 }
 
 fn steps(text: &str, kind: Kind) -> Vec<(Slip, String)> {
-    let mut found: Vec<(Slip, String)> = Vec::new();
     let trimmed = text.trim();
     if trimmed != text {
-        return vec![(Slip::Space, trimmed.to_owned())];
+        return vec![(SPACE, trimmed.to_owned())];
     }
-    found.extend(inside(text, BRACKETS).map(|inner| (Slip::Brackets, inner.to_owned())));
-    found.extend(inside(text, QUOTES).map(|inner| (Slip::Quotes, inner.to_owned())));
-    found.extend(called(text).map(|inner| (Slip::Call, inner.to_owned())));
-    found.extend(named(text).map(|inner| (Slip::NameBefore, inner.to_owned())));
-    found.extend(replaced(text, other_dash).map(|text| (Slip::OtherDash, text)));
-    found.extend(replaced(text, other_digit).map(|text| (Slip::OtherDigits, text)));
+    let mut found: Vec<_> = inside(text).into_iter().map(|(slip, inner)| (slip, inner.to_owned())).collect();
+    found.extend(named(text).map(|number| ("a name before it", number.to_owned())));
+    if text.contains(OTHER_DASHES) {
+        found.push(("another dash for the minus sign", text.replace(OTHER_DASHES, "-")));
+    }
+    let is_digit = |c: char| c.is_ascii_digit();
+    if let Some(rest) = text.strip_prefix('+').filter(|rest| rest.starts_with(is_digit)) {
+        found.push(("a plus sign", rest.to_owned()));
+    }
     let (sign, digits) = text.strip_prefix('-').map_or(("", text), |digits| ("-", digits));
-    let starts = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
-    if let Some(rest) = text.strip_prefix('+').filter(|rest| starts(rest)) {
-        found.push((Slip::PlusSign, rest.to_owned()));
+    if !sign.is_empty() && digits.starts_with(char::is_whitespace) {
+        found.push(("a space after the sign", format!("-{}", digits.trim_start())));
     }
-    if sign == "-" && digits.starts_with(char::is_whitespace) {
-        found.push((Slip::SpaceAfterSign, format!("-{}", digits.trim_start())));
-    }
-    let mut signed = |slip, digits: Option<String>| {
-        found.extend(digits.filter(|digits| starts(digits)).map(|digits| (slip, format!("{sign}{digits}"))));
-    };
-    signed(Slip::Hexadecimal, hexadecimal(digits));
-    for text in grouped(digits) {
-        signed(Slip::Grouping, Some(text));
-    }
-    signed(Slip::LookAlike, look_alike(digits));
-    signed(Slip::Punctuation, digits.strip_suffix([',', ';']).map(str::to_owned));
+    let mut others: Vec<_> = grouped(digits).into_iter().map(|digits| ("grouped digits", digits)).collect();
+    others.extend(digits.strip_suffix([',', ';']).map(|digits| (PUNCTUATION, digits.to_owned())));
+    let with_point = Some(digits.replace(',', ".")).filter(|_| digits.matches(',').count() == 1);
     match kind {
         Kind::Integer => {
-            signed(Slip::Fraction, without_fraction(digits));
-            signed(Slip::DecimalComma, digits.split_once(',').and_then(|(a, b)| without_fraction(&format!("{a}.{b}"))));
-            signed(Slip::Exponent, exponent(digits));
-            signed(Slip::Suffix, digits.strip_suffix(['L', 'l', 'u', 'U']).map(str::to_owned));
-            let is_real = digits.contains('.');
-            signed(Slip::Suffix, digits.strip_suffix(['f', 'F']).filter(|_| is_real).map(str::to_owned));
+            others.extend(without_fraction(digits).map(|digits| ("a fraction of zero", digits)));
+            others.extend(with_point.and_then(|digits| Some(("a decimal comma", without_fraction(&digits)?))));
         }
         Kind::Real => {
-            signed(Slip::Punctuation, digits.strip_suffix('.').map(str::to_owned));
-            signed(Slip::DecimalComma, (digits.matches(',').count() == 1).then(|| digits.replace(',', ".")));
-            signed(Slip::Suffix, digits.strip_suffix(['f', 'F']).map(str::to_owned));
-            if digits.starts_with('.') {
-                found.push((Slip::Fraction, format!("{sign}0{digits}")));
-            }
+            others.extend(digits.strip_suffix('.').map(|digits| (PUNCTUATION, digits.to_owned())));
+            others.extend(with_point.map(|digits| ("a decimal comma", digits)));
         }
     }
+    let others = others.into_iter().filter(|(_, digits)| digits.starts_with(is_digit));
+    found.extend(others.map(|(slip, digits)| (slip, format!("{sign}{digits}"))));
     found
 }
 
-const BRACKETS: &[(char, char)] = &[('(', ')'), ('[', ']'), ('{', '}'), ('«', '»'), ('【', '】')];
+/// Dashes that other programs put in the place of a minus sign.
+const OTHER_DASHES: [char; 3] = ['\u{2012}', '\u{2013}', '\u{2212}'];
+const BRACKETS: &[(char, char)] = &[('(', ')'), ('[', ']'), ('{', '}')];
 const QUOTES: &[(char, char)] = &[('\'', '\''), ('"', '"'), ('`', '`'), ('‘', '’'), ('“', '”')];
-/// Functions that return their argument, such as `int(3)`.
-const CALLS: &[&str] = &["int", "int32", "int64", "long", "float", "float32", "double", "str", "tensor", "array"];
 
-fn inside<'t>(text: &'t str, pairs: &[(char, char)]) -> Option<&'t str> {
-    pairs.iter().find_map(|&(open, close)| text.strip_prefix(open)?.strip_suffix(close))
+/// The text between brackets or quotes.
+fn inside(text: &str) -> Option<(Slip, &str)> {
+    let between =
+        |pairs: &[(char, char)]| pairs.iter().find_map(|&(open, close)| text.strip_prefix(open)?.strip_suffix(close));
+    let bracketed = between(BRACKETS).map(|inner| (BRACKETED, inner));
+    bracketed.or_else(|| Some((QUOTED, between(QUOTES)?)))
 }
 
-fn called(text: &str) -> Option<&str> {
-    let (name, inner) = text.strip_suffix(')')?.split_once('(')?;
-    CALLS.contains(&name.rsplit('.').next().unwrap_or_default()).then_some(inner)
-}
-
+/// The number of `dim=-1`.
 fn named(text: &str) -> Option<&str> {
-    if let Some(rest) = text.strip_prefix('#') {
-        return Some(rest);
-    }
-    let (name, rest) = text.split_once(['=', ':'])?;
-    let is_name = name.chars().all(|c| c.is_ascii_alphabetic() || c == '_' || c == ' ');
-    (is_name && !rest.starts_with('=')).then_some(rest)
-}
-
-fn replaced(text: &str, other: fn(char) -> Option<char>) -> Option<String> {
-    let made: String = text.chars().map(|c| other(c).unwrap_or(c)).collect();
-    (made != text).then_some(made)
-}
-
-fn other_dash(c: char) -> Option<char> {
-    let dashes = ['\u{2010}', '\u{2011}', '\u{2012}', '\u{2013}', '\u{2014}', '\u{2212}', '\u{fe63}', '\u{ff0d}'];
-    dashes.contains(&c).then_some('-')
-}
-
-/// Superscripts are excluded.
-fn other_digit(c: char) -> Option<char> {
-    let zeros = ['\u{660}', '\u{6f0}', '\u{966}', '\u{9e6}', '\u{ff10}'];
-    let digit = zeros.iter().find_map(|&zero| (c as u32).checked_sub(zero as u32).filter(|digit| *digit < 10));
-    digit.and_then(|digit| char::from_digit(digit, 10)).or(match c {
-        '\u{ff0e}' => Some('.'),
-        '\u{ff0c}' => Some(','),
-        _ => None,
-    })
-}
-
-fn hexadecimal(digits: &str) -> Option<String> {
-    let bare = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X"))?;
-    let is_plain = bare.bytes().all(|byte| byte.is_ascii_hexdigit());
-    is_plain.then(|| i64::from_str_radix(bare, 16).ok()).flatten().map(|value| value.to_string())
+    let (name, number) = text.split_once(['=', ':'])?;
+    (name.chars().all(|c| c.is_ascii_alphabetic() || c == '_') && !number.starts_with('=')).then_some(number)
 }
 
 /// The digits without separators between groups: `_` anywhere, others only before groups of three.
@@ -290,29 +184,16 @@ fn grouped(digits: &str) -> Vec<String> {
     if digits.contains('_') && digits.split('_').all(is_number) {
         found.push(digits.replace('_', ""));
     }
-    for mark in [',', '.', '\'', '’', ' ', '\u{a0}', '\u{202f}'] {
+    for mark in [',', '.', '\'', ' ', '\u{a0}', '\u{202f}'] {
         let mut groups = digits.split(mark);
         let first = groups.next().unwrap_or_default();
         let rest: Vec<_> = groups.collect();
         let are_groups = !rest.is_empty() && rest.iter().all(|group| group.len() == 3 && is_number(group));
         if are_groups && is_number(first) && first.len() <= 3 && !first.starts_with('0') {
-            found.push([&[first], &rest[..]].concat().concat());
+            found.push(digits.replace(mark, ""));
         }
     }
     found
-}
-
-/// Replaces letters that look like digits, if the text also has a digit.
-fn look_alike(digits: &str) -> Option<String> {
-    let made: String = digits
-        .chars()
-        .map(|c| match c {
-            'O' | 'o' => '0',
-            'l' | 'I' => '1',
-            c => c,
-        })
-        .collect();
-    (made != digits && digits.bytes().any(|byte| byte.is_ascii_digit())).then_some(made)
 }
 
 fn without_fraction(digits: &str) -> Option<String> {
@@ -321,25 +202,10 @@ fn without_fraction(digits: &str) -> Option<String> {
     (is_zero && whole.bytes().all(|byte| byte.is_ascii_digit())).then(|| whole.to_owned())
 }
 
-fn exponent(digits: &str) -> Option<String> {
-    let (mantissa, power) = digits.split_once(['e', 'E'])?;
-    let is_plain = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let power = power.strip_prefix('+').unwrap_or(power);
-    let power: usize = power.parse().ok().filter(|it| *it <= 18 && is_plain(power))?;
-    is_plain(mantissa).then(|| format!("{mantissa}{}", "0".repeat(power)))
-}
-
 fn bare_list(text: &str) -> Option<(&str, Vec<Slip>)> {
     let mut slips = Vec::new();
     let mut bare = text.trim();
-    for _ in 0..MOST_SLIPS {
-        let (inner, slip) = if let Some(inner) = inside(bare, BRACKETS) {
-            (inner, Slip::Brackets)
-        } else if let Some(inner) = inside(bare, QUOTES) {
-            (inner, Slip::Quotes)
-        } else {
-            break;
-        };
+    while let Some((slip, inner)) = inside(bare).filter(|_| slips.len() < MOST_SLIPS) {
         bare = inner.trim();
         slips.push(slip);
     }
@@ -347,21 +213,22 @@ fn bare_list(text: &str) -> Option<(&str, Vec<Slip>)> {
 }
 
 fn splits(bare: &str) -> Vec<(Vec<&str>, Option<Slip>)> {
-    let by = |separator: &dyn Fn(char) -> bool| -> Vec<&str> { bare.split(separator).map(str::trim).collect() };
+    let by = |separators: &[char]| -> Vec<&str> { bare.split(separators).map(str::trim).collect() };
     if bare.contains(',') {
-        let mut parts = by(&|c| c == ',');
+        let mut parts = by(&[',']);
         let ends = parts.last().is_some_and(|part| part.is_empty());
         parts.truncate(parts.len() - usize::from(ends));
-        return vec![(parts, ends.then_some(Slip::Punctuation))];
+        return vec![(parts, ends.then_some(PUNCTUATION))];
     }
     let mut found = vec![(vec![bare], None)];
+    // `0x10` is 16 to a programmer.
     for separators in [&[';'][..], &['x', 'X', '\u{d7}'], &['|']] {
-        if bare.contains(separators) {
-            found.push((by(&|c| separators.contains(&c)), Some(Slip::Separator)));
+        if bare.contains(separators) && !(bare.starts_with("0x") || bare.starts_with("0X")) {
+            found.push((by(separators), Some(SEPARATOR)));
         }
     }
     if bare.contains(char::is_whitespace) {
-        found.push((bare.split_whitespace().collect(), Some(Slip::Separator)));
+        found.push((bare.split_whitespace().collect(), Some(SEPARATOR)));
     }
     found
 }
@@ -374,15 +241,15 @@ fn element(part: &str) -> Option<Reading> {
 
 fn bare_word(text: &str) -> Option<(&str, Vec<Slip>)> {
     let trimmed = text.trim();
-    let mut slips: Vec<Slip> = (trimmed != text).then_some(Slip::Space).into_iter().collect();
-    let bare = inside(trimmed, QUOTES).inspect(|_| slips.push(Slip::Quotes)).unwrap_or(trimmed);
+    let mut slips: Vec<Slip> = (trimmed != text).then_some(SPACE).into_iter().collect();
+    let quoted = inside(trimmed).filter(|(slip, _)| *slip == QUOTED);
+    slips.extend(quoted.map(|(slip, _)| slip));
+    let bare = quoted.map_or(trimmed, |(_, inner)| inner);
     (!bare.is_empty() && bare.len() <= LONGEST).then_some((bare, slips))
 }
 
 fn one_word<'w>(bare: &str, words: &[&'w str], synonyms: &[(&str, &'w str)]) -> Option<(&'w str, Option<Slip>)> {
-    let letters_of = |text: &str| -> String {
-        text.chars().filter(|c| !['_', '-', ' '].contains(c)).flat_map(char::to_lowercase).collect()
-    };
+    let letters_of = |text: &str| text.to_lowercase().replace(['_', '-', ' '], "");
     let text = letters_of(bare);
     let exact = words.iter().find(|word| **word == bare);
     let same: Vec<_> = words.iter().filter(|word| letters_of(word) == text).collect();
@@ -390,13 +257,13 @@ fn one_word<'w>(bare: &str, words: &[&'w str], synonyms: &[(&str, &'w str)]) -> 
     let listed: Vec<_> = listed.map(|(_, word)| word).collect();
     // A word with punctuation inside is not accepted.
     let is_word = bare.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    let is_slip = |word: &&&str| letters(&letters_of(word), &text) == 1;
+    let is_slip = |word: &&&str| names::distance(&letters_of(word), &text) == 1;
     let near: Vec<_> = words.iter().filter(|_| is_word && text.len() > 2).filter(is_slip).collect();
     match (exact, &same[..], &listed[..], &near[..]) {
         (Some(word), ..) => Some((word, None)),
-        (None, [word], ..) => Some((word, Some(Slip::Case))),
-        (None, [], [word], near) if near.iter().all(|other| other == word) => Some((word, Some(Slip::Synonym))),
-        (None, [], [], [word]) => Some((word, Some(Slip::OneLetter))),
+        (None, [word], ..) => Some((word, Some("upper and lower case"))),
+        (None, [], [word], near) if near.iter().all(|other| other == word) => Some((word, Some("another word for it"))),
+        (None, [], [], [word]) => Some((word, Some("one letter"))),
         _ => None,
     }
 }
@@ -414,12 +281,7 @@ mod tests {
         number(text, Kind::Real).map(|it| it.value)
     }
 
-    /// Returns spellings of an integer that people and other programs use.
     fn guises(value: i64) -> Vec<String> {
-        let sign = if value < 0 { "-" } else { "" };
-        let digits = value.unsigned_abs().to_string();
-        let full_width: String =
-            digits.chars().filter_map(|c| char::from_u32(c as u32 - '0' as u32 + 0xff10)).collect();
         vec![
             format!("({value})"),
             format!("[{value}]"),
@@ -429,19 +291,10 @@ mod tests {
             format!(" {value} "),
             format!("{value}.0"),
             format!("{value}."),
+            format!("dim={value}"),
             format!("{value};"),
             format!("{value},"),
-            format!("{value}L"),
-            format!("int({value})"),
-            format!("np.int64({value})"),
-            format!("={value}"),
-            format!("dim={value}"),
-            format!("#{value}"),
-            format!("{value}e0"),
-            format!("{sign}0x{:x}", value.unsigned_abs()),
-            format!("{sign}{full_width}"),
             value.to_string().replace('-', "−"),
-            value.to_string().replace('-', "- "),
             format!("('{value}')"),
         ]
     }
@@ -461,7 +314,7 @@ mod tests {
 
         #[test]
         fn no_reading_loses_a_sign(text in "[-−–(\\[' +0-9a-zA-Z_.,]{1,8}") {
-            let is_minus = |c: char| c == '-' || other_dash(c).is_some();
+            let is_minus = |c: char| c == '-' || OTHER_DASHES.contains(&c);
             for kind in [Kind::Integer, Kind::Real] {
                 if let Some(read) = number(&text, kind) {
                     let exponent = text.to_lowercase().contains('e');
@@ -486,19 +339,15 @@ mod tests {
             ("−1", "-1"),
             ("- 1", "-1"),
             ("dim=-1", "-1"),
-            ("0x8", "8"),
             ("0_640", "640"),
             ("1_024", "1024"),
             ("1,024", "1024"),
             ("1 024", "1024"),
-            ("1O", "10"),
             ("+3", "3"),
-            ("1e3", "1000"),
         ] {
             assert_eq!(integer(text).as_deref(), Some(value), "{text}");
         }
-        for (text, value) in [("−1.5", "-1.5"), ("0,5", "0.5"), ("6f", "6"), ("1.", "1"), (".5", "0.5"), ("(6)", "6")]
-        {
+        for (text, value) in [("−1.5", "-1.5"), ("0,5", "0.5"), ("1.", "1"), ("(6)", "6")] {
             assert_eq!(real(text).as_deref(), Some(value), "{text}");
         }
     }
@@ -508,11 +357,11 @@ mod tests {
         for text in [
             "INT8", "⁰", "I", "l", "O", "2^8", "2**8", "8bit", "8 px", "1e", "-+1", "--1", "1-", "~1", "1 or so", "",
             "-", "1,000", "1.000", "1l", "abs(-1)", "-(1)", "0x", "0,5", "1.5", "²", "½", "1/2", "50%", "one", "x",
-            "0xg", "None",
+            "0xg", "0x8", "1e3", "1O", "int(3)", "【3】", "３", "None",
         ] {
             assert_eq!(integer(text), None, "{text}");
         }
-        for text in ["1,500", "1,000", "1,2,3", "nan", "inf", "e5", "1e", "--2", "2%"] {
+        for text in ["1,500", "1,000", "1,2,3", "nan", "inf", "e5", "1e", "--2", "2%", "6f"] {
             assert_eq!(real(text), None, "{text}");
         }
     }
@@ -529,7 +378,6 @@ mod tests {
             ("1,3,", "1,3"),
             ("[1,-1]", "1,-1"),
             ("{?,3}", "?,3"),
-            ("0x1f", "31"),
             ("2x0x3", "2, 0, 3"),
             ("1×3", "1, 3"),
             ("[]", ""),
@@ -562,21 +410,6 @@ mod tests {
         }
         for text in ["mix", "bilinear", "m", "", "fl.or", "flo", "maximum", "man"] {
             assert_eq!(read(text), None, "{text}");
-        }
-    }
-
-    #[test]
-    fn one_letter_is_changed_added_removed_or_two_exchanged() {
-        for (a, b, distance) in [
-            ("ab", "ba", 1),
-            ("true", "ture", 1),
-            ("floor", "flor", 1),
-            ("f32", "f23", 1),
-            ("abc", "cba", 2),
-            ("", "x", 1),
-            ("same", "same", 0),
-        ] {
-            assert_eq!(letters(a, b), distance, "{a} {b}");
         }
     }
 }

@@ -79,8 +79,7 @@ pub(super) fn neighbours(value: &str, words: &[&str]) -> Vec<String> {
         }
     }
     found.retain(|list| *list != numbers);
-    let join = |list: Vec<i64>| list.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    found.into_iter().map(join).collect()
+    found.into_iter().map(|list| list.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")).collect()
 }
 
 fn of_real(value: &str) -> Vec<String> {

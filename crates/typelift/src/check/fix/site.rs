@@ -182,6 +182,12 @@ pub(super) fn edges(source: &str, graph: &Graph) -> Vec<EdgeText> {
     tags.iter().filter_map(edge).collect()
 }
 
+pub(super) fn with_end_tag(source: &str, tag: Span) -> Span {
+    let rest = source.get(tag.end as usize..).unwrap_or_default();
+    let end = rest.trim_start().starts_with("</edge>").then(|| rest.find('>').map_or(0, |at| at as u32 + 1));
+    Span { start: tag.start, end: tag.end + end.unwrap_or_default() }
+}
+
 pub(super) fn insert_attribute(tag: &Tag, name: &str, value: &str) -> TextEdit {
     let end = tag.attributes.last().map_or(tag.name.end, |(_, value)| value.end + 1);
     TextEdit::new(Span { start: end, end }, format!(" {name}=\"{value}\""))

@@ -14,7 +14,6 @@ use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
 use super::change::Change;
-use super::reading;
 use super::site::{Candidate, Evidence};
 use super::trial::{Soundness, examine};
 use crate::base::span::Span;
@@ -22,14 +21,11 @@ use crate::findings::{Code, Diagnostic, Fix, Proof, TextEdit};
 use crate::model::weights::Weights;
 use crate::ops;
 
-/// Maximum number of damaged lines, of their lengths in bytes, and of comments that are read.
+/// Maximum number of damaged lines, and of their lengths in bytes.
 const LINES: usize = 4;
 const LENGTH: usize = 400;
-const COMMENTS: usize = 8;
 /// Characters of XML that one slip can lose or replace.
 const MARKS: &[&str] = &["\"", "=", "<", ">", "/", "</", "/>"];
-/// Proof of a line that is read again.
-pub(super) const COMMENT: &str = "a comment holds the lost line";
 /// Maximum number of texts that are tried for a text that is not a model.
 const TEXTS: usize = 12;
 
@@ -204,21 +200,21 @@ fn known(line: &str, is_strict: bool) -> Option<Vec<LineTag<'_>>> {
 /// Lines with their positions.
 type Lines<'s> = Vec<(usize, &'s str)>;
 
-fn lines(source: &str) -> (Lines<'_>, Lines<'_>) {
-    let (mut found, mut comments) = (Lines::new(), Lines::new());
+/// The lines that hold tags of the format, without metadata and comments.
+fn lines(source: &str) -> Lines<'_> {
+    let mut found = Lines::new();
     let (mut at, mut is_info) = (0, false);
     for line in source.split_inclusive('\n') {
         let text = line.trim();
         let starts = text.starts_with("<rt_info") && !text.ends_with("/>") && !text.contains("</rt_info>");
-        if text.starts_with("<!--") && text.ends_with("-->") && !is_info {
-            comments.push((at, line));
-        } else if !is_info && !text.is_empty() && !text.starts_with("<?") && !text.starts_with("<rt_info") {
+        let is_comment = text.starts_with("<!--") && text.ends_with("-->");
+        if !is_info && !is_comment && !text.is_empty() && !text.starts_with("<?") && !text.starts_with("<rt_info") {
             found.push((at, line));
         }
         is_info = if is_info { !text.starts_with("</rt_info") } else { starts };
         at += line.len();
     }
-    (found, comments)
+    found
 }
 
 fn readings(line: &str) -> Vec<(String, &'static str)> {
@@ -274,7 +270,7 @@ fn names(line: &str) -> Vec<(Range<usize>, &'static str)> {
         let (word, before, after) = (&line[start..end], &line[..start], &line[end..]);
         let is_element = before.ends_with('<') || before.ends_with("</");
         let is_attribute = after.starts_with('=') && before.ends_with(char::is_whitespace);
-        let near = |name: &&&'static str| reading::letters(word, name) == 1 || word.eq_ignore_ascii_case(name);
+        let near = |name: &&&'static str| strsim::osa_distance(word, name) == 1 || word.eq_ignore_ascii_case(name);
         let is_other = |name: &&&'static str| **name != word;
         if is_element {
             let elements: Vec<_> = ELEMENTS.iter().map(|it| it.name).collect();
@@ -291,74 +287,23 @@ fn names(line: &str) -> Vec<(Range<usize>, &'static str)> {
     found
 }
 
-/// Damaged lines of a text, and comments that hold a lost tag. The text is read once for all findings.
-pub(super) struct Damage {
-    lines: Vec<Candidate>,
-    comments: Vec<Comment>,
-}
-
-/// Comment that holds a lost tag.
-struct Comment {
-    candidate: Candidate,
-    /// The positions in its layer; `None` if it holds an edge, which no layer contains.
-    layer: Option<Range<usize>>,
-}
-
-impl Damage {
-    /// Finds the damage of a text.
-    pub(super) fn of(source: &str) -> Self {
-        let (lines, comments) = lines(source);
-        let mut damaged = lines.iter().filter(|(_, line)| line.len() <= LENGTH && known(line, false).is_none());
-        let some: Vec<_> = damaged.by_ref().take(LINES).collect();
-        let mut found = Vec::new();
-        if damaged.next().is_none() {
-            for (at, line) in some {
-                let read = readings(line);
-                let change = |slip| Change::Text { slip, is_only: read.len() == 1 };
-                let edit = |(text, slip): &(String, &'static str)| {
-                    Candidate::new(Evidence::Near, change(*slip), vec![difference(*at, line, text)])
-                };
-                found.extend(read.iter().map(edit));
-            }
-        }
-        let comments = comments.iter().filter_map(|&(at, line)| Comment::read(source, at, line)).take(COMMENTS);
-        Self { lines: found, comments: comments.collect() }
+/// Candidates for the damaged lines of a text.
+pub(super) fn damaged_lines(source: &str) -> Vec<Candidate> {
+    let lines = lines(source);
+    let mut damaged = lines.iter().filter(|(_, line)| line.len() <= LENGTH && known(line, false).is_none());
+    let some: Vec<_> = damaged.by_ref().take(LINES).collect();
+    if damaged.next().is_some() {
+        return Vec::new();
     }
-
-    /// The candidates for a finding at these places; all candidates if there are none.
-    pub(super) fn candidates(&self, places: &[Span]) -> impl Iterator<Item = Candidate> {
-        let is_near = |comment: &&Comment| {
-            let holds = |layer: &Range<usize>| places.iter().any(|place| layer.contains(&(place.start as usize)));
-            places.is_empty() || comment.layer.as_ref().is_none_or(holds)
-        };
-        let comments = self.comments.iter().filter(is_near).map(|comment| comment.candidate.clone());
-        self.lines.iter().cloned().chain(comments.collect::<Vec<_>>())
+    let mut found = Vec::new();
+    for (at, line) in some {
+        let read = readings(line);
+        let is_only = read.len() == 1;
+        found.extend(read.iter().map(|(text, slip)| {
+            Candidate::new(Evidence::Near, Change::Text { slip, is_only }, vec![difference(*at, line, text)])
+        }));
     }
-}
-
-impl Comment {
-    /// Reads the comment in a line; `None` if it holds no tag that is lost.
-    fn read(source: &str, at: usize, line: &str) -> Option<Self> {
-        const LAYER: &str = "<layer ";
-        let text = line.trim().strip_prefix("<!--")?.strip_suffix("-->")?.trim();
-        let is_data = known(text, true)?.iter().any(|tag| tag.name == "data");
-        if is_data && has_data(source, at) {
-            return None;
-        }
-        let start = at + line.find("<!--")?;
-        let span = Span::new(start, start + line.trim().len());
-        let first = source[..at].rfind(LAYER).map_or(0, |layer| layer + 1);
-        let last = source[at..].find(LAYER).map_or(source.len() + 1, |layer| at + layer + LAYER.len());
-        let layer = (!line.contains("<edge ")).then_some(first..last);
-        Some(Self { candidate: Candidate::one(Evidence::Near, Change::Uncommented, span, text), layer })
-    }
-}
-
-fn has_data(source: &str, comment: usize) -> bool {
-    let start = source[..comment].rfind("<layer ").unwrap_or_default();
-    let end = source[comment..].find("</layer>").map_or(source.len(), |length| comment + length);
-    let after = source[comment..end].find("-->").map_or(end, |length| comment + length);
-    source[start..comment].contains("<data") || source[after..end].contains("<data")
+    found
 }
 
 fn difference(at: usize, line: &str, text: &str) -> TextEdit {
@@ -380,7 +325,7 @@ fn difference(at: usize, line: &str, text: &str) -> TextEdit {
 
 /// Candidates for the first place where readable lines are not nested.
 fn nesting(source: &str) -> Vec<Candidate> {
-    let (lines, _) = lines(source);
+    let lines = lines(source);
     let mut open: Vec<&str> = Vec::new();
     for (number, &(at, line)) in lines.iter().enumerate() {
         for tag in tags(line).unwrap_or_default() {
@@ -441,7 +386,7 @@ fn unnested((at, line): (usize, &str), before: Option<&str>, tag: &LineTag, open
 /// Adds a safe fix to the first finding of a text that is not a model, if only one change makes it one without errors.
 pub(super) fn offer_syntax(source: &Arc<String>, weights: &Weights, found: &mut [Diagnostic], budget: &mut usize) {
     let Some(finding) = found.iter_mut().find(|it| it.code == Code::XmlSyntax && it.is_error()) else { return };
-    let mut all: Vec<_> = Damage::of(source).candidates(&[]).collect();
+    let mut all = damaged_lines(source);
     if all.is_empty() || known_lines(source) {
         all.extend(nesting(source));
     }
@@ -464,16 +409,14 @@ pub(super) fn offer_syntax(source: &Arc<String>, weights: &Weights, found: &mut 
     let [(Candidate { edits, change, .. }, _)] = &passed[..] else { return };
     let slip = match change {
         Change::Text { slip, is_only: true } | Change::Nested(slip) => slip,
-        Change::Uncommented => COMMENT,
         _ => return,
     };
-    finding.replace_help(vec![Fix::edit(source, None, edits.clone(), Some(Proof::new(slip)))]);
+    finding.replace_help(vec![Fix::edit(source, None, edits.clone(), Some(Proof::new(*slip)))]);
 }
 
 fn has_doubles(source: &str) -> bool {
-    let (lines, _) = lines(source);
     let mut open: Vec<(&str, Vec<&str>)> = Vec::new();
-    for tag in lines.iter().flat_map(|(_, line)| tags(line).unwrap_or_default()) {
+    for tag in lines(source).iter().flat_map(|(_, line)| tags(line).unwrap_or_default()) {
         if let (Some((_, known)), true) = (open.last_mut(), tag.role != Role::End) {
             let is_list = ["input", "output"].contains(&tag.name) && tag.attributes.is_empty();
             if known.contains(&tag.name) && (is_list || tag.name == "data") {
@@ -491,12 +434,12 @@ fn has_doubles(source: &str) -> bool {
 }
 
 fn known_lines(source: &str) -> bool {
-    lines(source).0.iter().all(|(_, line)| known(line, false).is_some())
+    lines(source).iter().all(|(_, line)| known(line, false).is_some())
 }
 
 /// The tags of a text without comments and white space between them, for comparison.
 fn plain(source: &str) -> String {
-    lines(source).0.iter().map(|(_, line)| line.trim()).collect()
+    lines(source).iter().map(|(_, line)| line.trim()).collect()
 }
 
 #[cfg(test)]

@@ -6,9 +6,9 @@ use typelift_promote::ElementType;
 
 use crate::base::hash::HashSet;
 use crate::check::{Declared, check_after, faults_after};
-use crate::findings::{Code, Diagnostic, FindingKey, Known, Severity};
+use crate::findings::{Cause, Code, Diagnostic, FindingKey, Known, Severity};
 use crate::infer::infer_read;
-use crate::model::graph::{Direction, Graph, Layer, LayerId, Model, OutputPort, Place};
+use crate::model::graph::{Direction, Graph, LayerId, Model, OutputPort, Place};
 use crate::model::weights::Weights;
 use crate::ops::{self, LayerKind};
 use crate::text::xml;
@@ -67,26 +67,10 @@ struct Wiring {
     unused: HashSet<(String, usize)>,
 }
 
-/// Findings about ids, edges and ports.
-const WIRING: &[Code] = &[
-    Code::UnknownLayer,
-    Code::UnknownPort,
-    Code::InputFedTwice,
-    Code::UnconnectedInput,
-    Code::Cycle,
-    Code::EdgeToUnknownLayer,
-    Code::DuplicateLayerId,
-    Code::DuplicatePortId,
-    Code::WrongInputCount,
-    Code::UnreachableLayer,
-    Code::InvalidBody,
-    Code::UsedResult,
-];
-
 impl Wiring {
     fn new(model: &Model, found: &[Diagnostic]) -> Self {
         let is_of_edge = |it: &Diagnostic| {
-            WIRING.contains(&it.code)
+            it.code.has(Cause::Wiring)
                 || it.layer.is_none() && matches!(it.code, Code::MissingAttribute | Code::InvalidValue)
         };
         let mut wiring = Self { is_broken: found.iter().any(is_of_edge), ..Self::default() };
@@ -98,12 +82,11 @@ impl Wiring {
             let ends = last.is_none_or(|last| last.outputs().is_empty() || ops::kind(last) == LayerKind::Assign);
             wiring.has_gap |= !ends || !(0..).zip(&ids).all(|(at, &id)| at == id);
             let is_body = !place.path().is_empty();
-            let is_unused = |layer: &Layer| {
+            wiring.has_unused |= graph.unordered().any(|layer| {
                 let is_kept =
                     ops::kind(layer) == LayerKind::Assign || is_body && ops::kind(layer) == LayerKind::Parameter;
                 !layer.outputs().is_empty() && !is_kept && graph.users(layer.id()).next().is_none()
-            };
-            wiring.has_unused |= graph.unordered().any(is_unused);
+            });
             let used: HashSet<_> = graph.wires().map(|(output, _)| (output.layer, output.port)).collect();
             for layer in graph.unordered() {
                 let unused = (0..layer.outputs().len()).filter(|&at| !used.contains(&(layer.id(), at)));
@@ -176,11 +159,10 @@ impl Soundness {
         source: &Arc<String>,
         weights: &Weights,
     ) -> Option<Self> {
-        let as_many = |found: &[Diagnostic]| {
+        let (model, mut found) = read(source, weights, |found: &[Diagnostic]| {
             let compared = before.findings.compare(found);
             !targets.iter().all(|target| compared.is_fixed(target))
-        };
-        let (model, mut found) = read(source, weights, as_many)?;
+        })?;
         let ports = model.as_ref().map(Ports::new).unwrap_or_default();
         // Ports are compared first, because the checks take longer.
         if !ports.are_no_worse(&before.ports) {
@@ -255,8 +237,7 @@ impl Ports {
     }
 
     fn compare(&mut self, declared: &Declared, output: Option<&OutputPort>, has_values: bool, port: impl Fn() -> Port) {
-        let is_known = |it: &&OutputPort| it.element_type() != ElementType::Dynamic && it.shape().rank().is_some();
-        match output.filter(is_known) {
+        match output.filter(|it| it.element_type() != ElementType::Dynamic && it.shape().rank().is_some()) {
             Some(output) if declared.contradicts(output, has_values) => {
                 self.deviating.insert(port());
             }

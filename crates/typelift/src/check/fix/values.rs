@@ -12,6 +12,7 @@ use super::site::{Candidate, Evidence, Site, insert_attribute};
 use crate::base::span::Span;
 use crate::base::{foreign, names};
 use crate::check::Declared;
+use crate::edit::numbers::element_count;
 use crate::findings::TextEdit;
 use crate::model::graph::{Attribute, Direction, Layer};
 use crate::model::weights::stored_size;
@@ -195,10 +196,8 @@ impl Site<'_> {
     }
 
     pub(super) fn written_bytes(&self) -> Option<u128> {
-        let ty = ElementType::from_name(self.layer.attribute("element_type")?.trim())?;
-        let dims = self.layer.attribute("shape")?.split(',').map(str::trim).filter(|dim| !dim.is_empty());
-        let count = dims.map(|dim| dim.parse::<u64>().ok()).try_fold(1_u64, |count, dim| count.checked_mul(dim?));
-        stored_size(ty, count?)
+        let (ty, dims) = self.layer.stored_as()?;
+        stored_size(ty, element_count(&dims)?)
     }
 
     pub(super) fn declared_bytes(&self) -> Option<u128> {
@@ -306,8 +305,7 @@ impl Site<'_> {
     }
 
     fn siblings(&self) -> impl Iterator<Item = &Layer> {
-        let is_sibling = |layer: &&Layer| layer.ty() == self.layer.ty() && layer.id() != self.layer.id();
-        self.graph.unordered().filter(is_sibling)
+        self.graph.unordered().filter(|layer| layer.ty() == self.layer.ty() && layer.id() != self.layer.id())
     }
 
     pub(super) fn attribute_names(&self) -> Vec<Candidate> {

@@ -13,11 +13,12 @@ use std::ops::Range;
 
 use typelift_promote::ElementType;
 
-use super::change::Change;
-use super::site::{Candidate, EdgeText, Evidence, Site};
+use super::change::{Change, Needs};
+use super::site::{Candidate, EdgeText, Evidence, Site, with_end_tag};
 use crate::base::hash::{HashMap, HashSet};
 use crate::base::span::Span;
 use crate::check::Declared;
+use crate::edit::numbers::element_count;
 use crate::findings::TextEdit;
 use crate::model::graph::{Body, Direction, Graph, Layer, LayerId, Model};
 use crate::model::weights::stored_size;
@@ -36,6 +37,10 @@ pub(super) fn hypotheses(model: &Model, graph: &Graph, edges: &[EdgeText]) -> Ve
     found.extend(shifted_ports(source, &tags, edges));
     found.extend(pasted(source, &tags, edges));
     found
+}
+
+fn hypothesis(proof: &'static str, needs: Needs, edits: Vec<TextEdit>) -> Candidate {
+    Candidate::new(Evidence::Near, Change::Whole { proof, needs }, edits)
 }
 
 fn number(source: &str, tag: &Tag, name: &str) -> Option<(Span, u64)> {
@@ -70,11 +75,7 @@ fn shifted_layers(source: &str, layers: &[&Tag], edges: &[EdgeText]) -> Vec<Cand
     } else {
         return Vec::new();
     };
-    vec![Candidate::new(
-        Evidence::Near,
-        Change::Whole("all findings are explained by layer ids that are shifted by one"),
-        edits,
-    )]
+    vec![hypothesis("all findings are explained by layer ids that are shifted by one", Needs::Trial, edits)]
 }
 
 /// A candidate that swaps two ids, if the ids of all other layers rise in the order of the text.
@@ -89,7 +90,8 @@ fn exchanged_ids(source: &str, layers: &[&Tag]) -> Option<Candidate> {
         return None;
     }
     let edits = vec![TextEdit::new(one, second.to_string()), TextEdit::new(other, first.to_string())];
-    Some(Candidate::new(Evidence::Near, Change::ExchangedIds, edits))
+    let proof = "ids: only these two are out of order, and their swap explains all";
+    Some(hypothesis(proof, Needs::Explanation, edits))
 }
 
 /// Candidates for layers whose port ids are all too high by one.
@@ -118,8 +120,8 @@ fn shifted_ports(source: &str, tags: &[Tag], edges: &[EdgeText]) -> Vec<Candidat
         let is_all = is_shifted && inputs == named[0] && sides.iter().zip(named).all(is_meant);
         if is_all && found.len() < LAYERS {
             let edits = ids.iter().map(|(span, id)| TextEdit::new(*span, (id - by).to_string())).collect();
-            let hypothesis = Change::Whole("all findings are explained by port ids that are shifted by one");
-            found.push(Candidate::new(Evidence::Near, hypothesis, edits));
+            let proof = "all findings are explained by port ids that are shifted by one";
+            found.push(hypothesis(proof, Needs::Trial, edits));
         }
     }
     found
@@ -154,8 +156,7 @@ fn pasted(source: &str, tags: &[Tag], edges: &[EdgeText]) -> Vec<Candidate> {
             edits.push(TextEdit::new(element, ""));
         }
     }
-    let change = Change::Whole("the copy is identical");
-    if edits.is_empty() { Vec::new() } else { vec![Candidate::new(Evidence::Near, change, edits)] }
+    if edits.is_empty() { Vec::new() } else { vec![hypothesis("the copy is identical", Needs::Trial, edits)] }
 }
 
 /// `None` if it contains other layers.
@@ -167,12 +168,6 @@ fn element(source: &str, tag: &Tag) -> Option<Span> {
     let end = rest.find("</layer>")?;
     let is_plain = !rest[..end].contains("<layer");
     is_plain.then(|| Span { start: tag.span.start, end: tag.span.end + (end + "</layer>".len()) as u32 })
-}
-
-fn with_end_tag(source: &str, tag: Span) -> Span {
-    let rest = source.get(tag.end as usize..).unwrap_or_default();
-    let length = if tag.text(source).ends_with("/>") { 0 } else { rest.find('>').map_or(0, |at| at + 1) };
-    Span { start: tag.start, end: tag.end + length as u32 }
 }
 
 /// True if two texts are equal except for the space between tags.
@@ -200,30 +195,26 @@ pub(super) fn shifted_offsets(model: &Model) -> Vec<Candidate> {
         return Vec::new();
     }
     let edits = places.iter().map(|(start, _, span)| TextEdit::new(*span, (start - first).to_string())).collect();
-    vec![Candidate::new(
-        Evidence::Near,
-        Change::Whole("all findings are explained by offsets that are shifted by the same number"),
-        edits,
-    )]
+    let proof = "all findings are explained by offsets that are shifted by the same number";
+    vec![hypothesis(proof, Needs::Trial, edits)]
 }
 
 pub(super) fn renumbered_bodies(site: &Site<'_>) -> Vec<Candidate> {
     let shifted = site.layer.bodies().iter().filter_map(|body| {
         let named = named_in_body(site, body);
         let fits = |by: i128| {
-            let is_meant = |&(_, id, kind): &(Span, u64, LayerKind)| {
+            named.iter().all(|&(_, id, kind)| {
                 let meant = u64::try_from(i128::from(id) + by).ok().and_then(|id| body.graph().layer(LayerId(id)));
                 meant.is_some_and(|layer| ops::kind(layer) == kind)
-            };
-            named.iter().all(is_meant)
+            })
         };
         let &(_, first, _) = named.first()?;
         let ids: BTreeSet<u64> = named.iter().map(|it| it.1).collect();
         let shifts = body.graph().unordered().map(|layer| i128::from(layer.id().0) - i128::from(first));
         let mut shifts = shifts.filter(|&by| fits(by));
         let by = shifts.next().filter(|&by| by != 0 && shifts.next().is_none() && ids.len() > 1)?;
-        let edit = |&(span, id, _): &(Span, u64, LayerKind)| TextEdit::new(span, (i128::from(id) + by).to_string());
-        Some(Candidate::new(Evidence::Near, Change::Renumbered, named.iter().map(edit).collect()))
+        let edits = named.iter().map(|&(span, id, _)| TextEdit::new(span, (i128::from(id) + by).to_string())).collect();
+        Some(hypothesis("one shift of the ids of the body explains all", Needs::NoErrors, edits))
     });
     shifted.collect()
 }
@@ -253,9 +244,8 @@ pub(super) fn retyped(model: &Model) -> Vec<Candidate> {
     let layers = model.walk().flat_map(|(_, graph)| graph.unordered());
     for (layer, (name, written, declared)) in layers.filter_map(|layer| Some((layer, retyped_layer(model, layer)?))) {
         if ops::is_constant(layer) {
-            let (Some(bytes), Some(count)) = (layer.byte_count("size"), element_count(layer)) else {
-                return Vec::new();
-            };
+            let count = layer.stored_as().and_then(|(_, dims)| element_count(&dims));
+            let (Some(bytes), Some(count)) = (layer.byte_count("size"), count) else { return Vec::new() };
             let agrees = |ty| stored_size(ty, count) == Some(u128::from(bytes));
             if !agrees(declared) || agrees(written) {
                 return Vec::new();
@@ -269,7 +259,8 @@ pub(super) fn retyped(model: &Model) -> Vec<Candidate> {
     if pairs.len() != 1 || edits.len() < 2 || !has_bytes {
         return Vec::new();
     }
-    vec![Candidate::new(Evidence::Near, Change::Retyped, edits)]
+    let proof = "one replaced type explains all: the bytes of constants and all ports agree";
+    vec![hypothesis(proof, Needs::NoDeviations, edits)]
 }
 
 /// The attribute of a layer that names its output's type, the type, and the type that its port declares instead.
@@ -279,13 +270,8 @@ fn retyped_layer(model: &Model, layer: &Layer) -> Option<(&'static str, ElementT
         LayerKind::Convert => "destination_type",
         _ => return None,
     };
-    let written = ElementType::from_name(layer.attribute(name)?)?;
+    let written = layer.named_type(name)?;
     let port = layer.outputs().first()?;
     let declared = Declared::read(&model.source, port.declared, port.content).element_type?;
     (written != declared).then_some((name, written, declared))
-}
-
-fn element_count(layer: &Layer) -> Option<u64> {
-    let dims = layer.attribute("shape")?.split(',').map(str::trim).filter(|dim| !dim.is_empty());
-    dims.map(|dim| dim.parse::<u64>().ok()).try_fold(1_u64, |count, dim| count.checked_mul(dim?))
 }

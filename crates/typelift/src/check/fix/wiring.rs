@@ -7,7 +7,7 @@ use typelift_promote::ElementType;
 use super::TRIALS;
 use super::change::Change;
 use super::reading::{self, Kind};
-use super::site::{Candidate, EdgeText, Evidence, Site};
+use super::site::{Candidate, EdgeText, Evidence, Site, with_end_tag};
 use super::whole;
 use crate::base::span::Span;
 use crate::check::Declared;
@@ -235,8 +235,7 @@ fn producers(
     let users: HashSet<u64> = edges.iter().map(|edge| edge.from.0).collect();
     let given: HashSet<String> = layer.output_names().map(split_names).unwrap_or_default().into_iter().collect();
     let (mut same, mut distances) = (HashMap::<Output, usize>::new(), HashMap::<(i128, usize), usize>::new());
-    let is_sibling = |it: &&Layer| it.ty() == layer.ty() && it.id() != layer.id();
-    for sibling in graph.unordered().filter(is_sibling).take(SIBLINGS) {
+    for sibling in graph.unordered().filter(|it| it.ty() == layer.ty() && it.id() != layer.id()).take(SIBLINGS) {
         let Some((source, port)) = graph.feeds(sibling.id()).get(input).copied().flatten() else { continue };
         *same.entry(source.id().output(port)).or_default() += 1;
         let distance = i128::from(sibling.id().0) - i128::from(source.id().0);
@@ -352,12 +351,6 @@ pub(super) fn cycle_edges(model: &Model, graph: &Graph, edges: &[EdgeText], plac
     let cycle: HashSet<u64> = graph.unordered().filter(|layer| is_meant(layer)).map(|layer| layer.id().0).collect();
     let back = edges.iter().filter(|edge| cycle.contains(&edge.from.0) && cycle.contains(&edge.to.0));
     back.flat_map(|edge| other_sources(model, graph, edges, edge)).collect()
-}
-
-fn with_end_tag(source: &str, tag: Span) -> Span {
-    let rest = source.get(tag.end as usize..).unwrap_or_default();
-    let end = rest.trim_start().starts_with("</edge>").then(|| rest.find('>').map_or(0, |at| at as u32 + 1));
-    Span { start: tag.start, end: tag.end + end.unwrap_or_default() }
 }
 
 fn other_sources(model: &Model, graph: &Graph, edges: &[EdgeText], edge: &EdgeText) -> Vec<Candidate> {

@@ -309,7 +309,7 @@ impl<'a> Check<'a> {
     }
 
     fn find_non_finite_values(&mut self, layer: &'a Layer) {
-        let ty = layer.attribute("element_type").and_then(ElementType::from_name);
+        let ty = layer.named_type("element_type");
         let Some(ty) = ty.filter(|ty| [ElementType::F16, ElementType::Bf16].contains(ty)) else { return };
         let (Some(offset), Some(size)) = (layer.byte_count("offset"), layer.byte_count("size")) else { return };
         if size > self.budget {

@@ -195,6 +195,7 @@ impl<'a> Building<'a> {
         for (place, graph, roles, found) in &shared.graphs {
             let quantized = schemes::find(graph, self.model.weights());
             let schemes = quantized.into_iter().map(|it| (it.codes, it.scheme)).collect();
+            let stored = blocks::StoredPaths::new(graph, roles);
             for part in &found.parts {
                 let (elsewhere, own): (Vec<LayerId>, Vec<LayerId>) = part.layers.iter().partition(|&&id| {
                     let range =
@@ -204,7 +205,7 @@ impl<'a> Building<'a> {
                 in_blocks += elsewhere.len();
                 several.extend(elsewhere.iter().map(|&id| (*graph, id)));
                 let mut row = self.row(place, graph, part, roles, &own);
-                row.paths = paths::of(graph, roles, &part.layers, &schemes);
+                row.paths = paths::of(graph, roles, &stored, &part.layers, &schemes);
                 row.form = Form::new(graph, roles, &part.layers);
                 self.rows.push((part.family.map(|family| (place.clone(), family)), row));
             }

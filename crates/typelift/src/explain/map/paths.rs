@@ -7,13 +7,9 @@ use typelift_promote::{ElementType, Kind};
 
 use crate::base::hash::HashMap;
 use crate::explain::stats::{Census, by_size};
-use crate::infer::blocks::Role;
-use crate::model::graph::{Graph, Layer, LayerId, LayerMap, OutputPort};
-use crate::ops::{self, LayerKind};
+use crate::infer::blocks::{FEW_VALUES, Role, StoredPaths, values};
+use crate::model::graph::{Graph, LayerId, LayerMap, OutputPort};
 use crate::precision::schemes::Scheme;
-
-/// Number of values below which an integer constant is a setting of its consumer instead of weights.
-const FEW: u64 = 256;
 
 /// Data path of weights from their constant to their consumer: `10 × u4 → f16 → f32 → MatMul`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -43,8 +39,13 @@ fn text_of<S: Serializer>(scheme: &Option<Scheme>, serializer: S) -> Result<S::O
 /// Formats of the quantized constants of a graph, by the layer of their codes.
 pub(super) type Schemes = HashMap<LayerId, Scheme>;
 
-pub(super) fn of(graph: &Graph, roles: &LayerMap<Role>, layers: &[LayerId], schemes: &Schemes) -> Vec<WeightPath> {
-    let mut main = Main { graph, sources: HashMap::default() };
+pub(super) fn of(
+    graph: &Graph,
+    roles: &LayerMap<Role>,
+    stored: &StoredPaths<'_>,
+    layers: &[LayerId],
+    schemes: &Schemes,
+) -> Vec<WeightPath> {
     let mut paths = BTreeMap::<(Vec<ElementType>, &str, Option<Scheme>), (usize, u64)>::new();
     for layer in layers.iter().filter_map(|&id| graph.layer(id)) {
         if roles.get(layer.id()) != Some(&Role::Data) {
@@ -52,7 +53,7 @@ pub(super) fn of(graph: &Graph, roles: &LayerMap<Role>, layers: &[LayerId], sche
         }
         for (producer, port) in graph.feeds(layer.id()).into_iter().flatten() {
             let Some(Role::Stored) = roles.get(producer.id()) else { continue };
-            let chain = main.chain(producer);
+            let chain = stored.path(producer.id());
             let Some(root) = chain.first() else { continue };
             let mut types: Vec<ElementType> =
                 chain.iter().filter_map(|layer| Some(layer.outputs().first()?.element_type())).collect();
@@ -77,62 +78,5 @@ pub(super) fn of(graph: &Graph, roles: &LayerMap<Role>, layers: &[LayerId], sche
 
 /// True if a constant with this many values, used in this type, contains weights and not a setting.
 pub(super) fn is_weight(values: u64, used: ElementType) -> bool {
-    values >= FEW || used.kind() == Kind::Float && values > 1
-}
-
-pub(super) fn values(layer: &Layer) -> u64 {
-    layer.outputs().first().and_then(|port| port.shape().element_count()).unwrap_or(0)
-}
-
-/// For each layer that depends only on constants: the largest of these constants.
-pub(crate) struct Main<'a> {
-    pub(crate) graph: &'a Graph,
-    /// Size of that constant, and the previous layer on the path from it.
-    pub(crate) sources: HashMap<LayerId, (u64, Option<LayerId>)>,
-}
-
-impl<'a> Main<'a> {
-    pub(crate) fn chain(&mut self, layer: &'a Layer) -> Vec<&'a Layer> {
-        self.visit(layer);
-        let mut chain = vec![layer];
-        let mut at = layer.id();
-        while let Some(&(_, Some(before))) = self.sources.get(&at) {
-            chain.extend(self.graph.layer(before));
-            at = before;
-        }
-        chain.reverse();
-        chain
-    }
-
-    pub(super) fn before(&mut self, layer: &'a Layer) -> Option<LayerId> {
-        self.visit(layer);
-        self.sources.get(&layer.id())?.1
-    }
-
-    pub(super) fn root(&mut self, layer: &'a Layer) -> Option<&'a Layer> {
-        self.chain(layer).into_iter().next()
-    }
-
-    fn visit(&mut self, layer: &'a Layer) {
-        let mut pending = vec![(layer, false)];
-        while let Some((layer, is_done)) = pending.pop() {
-            if self.sources.contains_key(&layer.id()) && !is_done {
-                continue;
-            }
-            let feeds = self.graph.feeds(layer.id());
-            let producers = feeds.into_iter().flatten().map(|(producer, _)| producer);
-            if ops::kind(layer) == LayerKind::Constant {
-                self.sources.insert(layer.id(), (values(layer), None));
-            } else if is_done {
-                let known = producers.filter_map(|it| Some((self.sources.get(&it.id())?.0, it.id())));
-                let best = known.rev().max_by_key(|(size, _)| *size);
-                self.sources.insert(layer.id(), best.map_or((0, None), |(size, before)| (size, Some(before))));
-            } else {
-                // A layer that is being visited has no source, so that a cycle ends.
-                self.sources.insert(layer.id(), (0, None));
-                pending.push((layer, true));
-                pending.extend(producers.map(|producer| (producer, false)));
-            }
-        }
-    }
+    values >= FEW_VALUES || used.kind() == Kind::Float && values > 1
 }

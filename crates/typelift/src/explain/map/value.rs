@@ -7,12 +7,12 @@ use serde::{Serialize, Serializer};
 use typelift_promote::{ElementType, Fidelity, Loss, fidelity};
 
 use super::losses;
-use super::paths::{Main, is_weight, values};
+use super::paths::is_weight;
 use crate::base::hash::{HashMap, HashSet};
 use crate::base::span::Lines;
 use crate::explain::stats::name_of;
 use crate::findings::LayerRef;
-use crate::infer::blocks::{Role, in_order, roles};
+use crate::infer::blocks::{Role, StoredPaths, in_order, roles, values};
 use crate::model::graph::{FindError, Graph, Layer, LayerId, LayerMap, Model, Output};
 use crate::model::shape::Shape;
 use crate::ops::{self, LayerKind};
@@ -173,7 +173,7 @@ impl<'a> Ways<'a> {
     #[must_use]
     pub fn new(graph: &'a Graph) -> Self {
         let mut ways = Self { graph, roles: roles(graph), before: HashMap::default(), next: OnceCell::new() };
-        let mut main = Main { graph, sources: HashMap::default() };
+        let stored = StoredPaths::new(graph, &ways.roles);
         let mut sources = HashMap::<LayerId, Source>::default();
         for layer in in_order(graph) {
             let role = ways.role(layer.id());
@@ -181,13 +181,13 @@ impl<'a> Ways<'a> {
             let feeds = feeds.into_iter().flatten().map(|(producer, port)| (producer, producer.id().output(port)));
             let best = match role {
                 Some(Role::Stored) => {
-                    let before = main.before(layer);
+                    let before = stored.before(layer.id());
                     feeds.filter(|(producer, _)| before == Some(producer.id())).map(|(_, from)| (None, from)).next()
                 }
                 _ => {
                     let known = feeds.filter_map(|(producer, from)| {
                         let source = match ways.role(producer.id()) {
-                            Some(Role::Stored) => ways.worth(main.root(producer)?, from),
+                            Some(Role::Stored) => ways.worth(stored.path(producer.id()).first()?, from),
                             Some(Role::Shape) if role != Some(Role::Shape) => None,
                             _ => sources.get(&producer.id()).copied().map(Source::further),
                         };
@@ -197,8 +197,8 @@ impl<'a> Ways<'a> {
                     known.rev().max_by_key(|(source, _)| *source)
                 }
             };
-            let parameter = || Source::Parameter { near: std::cmp::Reverse(0) };
-            let own = (ops::kind(layer) == LayerKind::Parameter).then(parameter);
+            let own =
+                (ops::kind(layer) == LayerKind::Parameter).then_some(Source::Parameter { near: std::cmp::Reverse(0) });
             if let Some(source) = best.and_then(|(source, _)| source).or(own) {
                 sources.insert(layer.id(), source);
             }

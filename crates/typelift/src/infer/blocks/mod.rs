@@ -9,6 +9,7 @@ mod names;
 mod parts;
 mod repeats;
 mod roles;
+mod weights;
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -22,6 +23,7 @@ pub use parts::Part;
 pub(crate) use parts::{NAMELESS, Parts, number_of, parts};
 pub(crate) use roles::in_order;
 pub use roles::{Role, roles};
+pub(crate) use weights::{FEW_VALUES, StoredPaths, values};
 
 /// Numbers of the blocks to which the layers of a graph belong: 17 for a layer of `model.layers.17`. A layer outside of
 /// blocks has the number of its own name, because a model of few layers has no blocks.

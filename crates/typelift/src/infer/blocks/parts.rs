@@ -136,8 +136,8 @@ struct Flow<'a> {
 
 impl<'a> Flow<'a> {
     fn new(graph: &'a Graph, roles: &LayerMap<Role>) -> Self {
-        let computed = |layer: &&Layer| roles.get(layer.id()) != Some(&Role::Stored);
-        let mut ends: Vec<&Layer> = graph.layers().filter(computed).collect();
+        let mut ends: Vec<&Layer> =
+            graph.layers().filter(|layer| roles.get(layer.id()) != Some(&Role::Stored)).collect();
         // Results are visited before Assigns and unused layers.
         ends.sort_by_key(|layer| ops::kind(layer) != LayerKind::Result);
         let mut order = upwards(graph, roles, &ends);

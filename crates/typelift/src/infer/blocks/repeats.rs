@@ -51,10 +51,10 @@ impl Repeat {
     }
 
     fn is_block(&self, sequence: &Sequence<'_>) -> bool {
-        let is_made_of = |part: usize| {
-            self.period.is_multiple_of(part) && sequence.is_equal(self.start, self.start + part, self.period - part)
-        };
-        (self.period >= LEAST_OF_TWO || self.length >= 3 * self.period) && !(1..LEAST).any(is_made_of)
+        (self.period >= LEAST_OF_TWO || self.length >= 3 * self.period)
+            && !(1..LEAST).any(|part| {
+                self.period.is_multiple_of(part) && sequence.is_equal(self.start, self.start + part, self.period - part)
+            })
     }
 }
 
