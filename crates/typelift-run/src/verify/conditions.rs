@@ -83,27 +83,39 @@ impl RunOptions {
     /// Returns the settings of A and of B. An option for one side replaces the one for both.
     #[must_use]
     pub fn settings(self) -> [Setting; 2] {
-        let Self { device, python, config, hint, simulate, .. } = self;
-        let setting =
-            |own: (Option<String>, Option<PathBuf>, Vec<(String, String)>, Option<String>, Option<String>)| {
-                let (own_device, own_python, own_config, own_hint, own_simulate) = own;
-                let hint = own_hint.or_else(|| hint.clone());
-                let is_own = hint.as_deref() == Some(OWN);
-                let hint = hint.filter(|_| !is_own).map(|hint| (PRECISION.to_owned(), hint));
-                let config: BTreeMap<_, _> = config.clone().into_iter().chain(own_config).chain(hint).collect();
-                let exact = EXACT.iter().filter(|_| !is_own).map(|&(name, value)| (name.to_owned(), value.to_owned()));
-                Setting {
-                    python: own_python.or_else(|| python.clone()),
-                    device: own_device.or_else(|| device.clone()).unwrap_or_else(|| "CPU".to_owned()),
-                    defaults: exact.filter(|(name, _)| !config.contains_key(name)).collect(),
-                    config,
-                    simulates_f16: own_simulate.or_else(|| simulate.clone()).is_some(),
-                }
-            };
-        [
-            setting((self.device_a, self.python_a, self.config_a, self.hint_a, self.simulate_a)),
-            setting((self.device_b, self.python_b, self.config_b, self.hint_b, self.simulate_b)),
-        ]
+        let both = self.clone();
+        let a = Self {
+            device: self.device_a.or(self.device),
+            python: self.python_a.or(self.python),
+            config: [self.config, self.config_a].concat(),
+            hint: self.hint_a.or(self.hint),
+            simulate: self.simulate_a.or(self.simulate),
+            ..Self::default()
+        };
+        let b = Self {
+            device: both.device_b.or(both.device),
+            python: both.python_b.or(both.python),
+            config: [both.config, both.config_b].concat(),
+            hint: both.hint_b.or(both.hint),
+            simulate: both.simulate_b.or(both.simulate),
+            ..Self::default()
+        };
+        [a.setting(), b.setting()]
+    }
+
+    /// The setting of a side that has all options without a suffix.
+    fn setting(self) -> Setting {
+        let is_own = self.hint.as_deref() == Some(OWN);
+        let hint = self.hint.filter(|_| !is_own).map(|hint| (PRECISION.to_owned(), hint));
+        let config: BTreeMap<_, _> = self.config.into_iter().chain(hint).collect();
+        let exact = EXACT.iter().filter(|_| !is_own).map(|&(name, value)| (name.to_owned(), value.to_owned()));
+        Setting {
+            python: self.python,
+            device: self.device.unwrap_or_else(|| "CPU".to_owned()),
+            defaults: exact.filter(|(name, _)| !config.contains_key(name)).collect(),
+            config,
+            simulates_f16: self.simulate.is_some(),
+        }
     }
 }
 
