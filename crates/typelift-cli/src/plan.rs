@@ -190,119 +190,86 @@ impl Plan {
 
     /// Counts the changes.
     pub(crate) fn totals(&self) -> Totals {
-        let [replaced, unknown] = self.promotions;
-        let changes = KINDS.map(|(action, ..)| self.converts.iter().filter(|entry| entry.action == action).count());
-        let count = |target: &Rewritten| {
+        let [replaced, left] = self.promotions;
+        let of = |action| self.converts.iter().filter(|entry| entry.action == action).count();
+        let target = self.target.as_ref().map(|target| {
             let Rewritten { applied, versions, marks, names, masks, format } = target;
-            let lists = [versions, marks, names].map(Vec::len);
-            [applied.len() + masks.len(), lists[0], lists[1], lists[2], usize::from(format.is_some())]
-        };
-        let target = self.target.as_ref().map(count);
+            [applied.len() + masks.len(), versions.len(), marks.len(), names.len(), usize::from(format.is_some())]
+        });
+        let [rewritten, versions, marks, names, files] = target.unwrap_or_default();
         // Converted constants are among the changes.
         let is_stored = |constant: &&precision::Constant| {
             !matches!(constant.action, precision::Action::Convert | precision::Action::Keep(_))
         };
         let stored = self.precision.iter().flat_map(|stored| &stored.constants).filter(is_stored).count();
         let quantized = self.quantized.as_ref().map_or(0, |plan| plan.changed().count());
-        Totals {
-            stored: stored + quantized,
-            marked: self.marked.len() + self.precision.as_ref().map_or(0, |stored| stored.marked.len()),
+        let marked = self.marked.len() + self.precision.as_ref().map_or(0, |stored| stored.marked.len());
+        Totals([
             replaced,
-            unknown,
-            changes,
-            reshaped: self.shapes.len(),
-            target: target.unwrap_or_default(),
-        }
+            left,
+            of(Action::Inserted),
+            of(Action::Removed),
+            of(Action::Used),
+            of(Action::Corrected),
+            of(Action::Retyped),
+            of(Action::Converted),
+            self.shapes.len(),
+            rewritten,
+            versions,
+            marks,
+            names,
+            files,
+            stored + quantized,
+            marked,
+        ])
     }
 }
 
-/// Each kind of change, with its noun in singular and plural.
-const KINDS: [(Action, &str, &str); 6] = [
-    (Action::Inserted, "Convert inserted", "Converts inserted"),
-    (Action::Removed, "Convert removed", "Converts removed"),
-    (Action::Used, "layer used once more", "layers used once more"),
-    (Action::Corrected, "attribute corrected", "attributes corrected"),
-    (Action::Retyped, "input or output retyped", "inputs and outputs retyped"),
-    (Action::Converted, "constant converted", "constants converted"),
-];
-
-/// Changes for a release, with their nouns in singular and plural.
-const TARGET: [(&str, &str); 5] = [
+/// The kinds of changes in singular and plural.
+const KINDS: [(&str, &str); 16] = [
+    ("ConvertPromoteTypes replaced", "ConvertPromoteTypes replaced"),
+    (LEFT, LEFT),
+    ("Convert inserted", "Converts inserted"),
+    ("Convert removed", "Converts removed"),
+    ("layer used once more", "layers used once more"),
+    ("attribute corrected", "attributes corrected"),
+    ("input or output retyped", "inputs and outputs retyped"),
+    ("constant converted", "constants converted"),
+    ("input or output reshaped", "inputs and outputs reshaped"),
     ("layer rewritten", "layers rewritten"),
     ("operation set changed", "operation sets changed"),
     ("mark spelled for the release", "marks spelled for the release"),
     ("layer renamed", "layers renamed"),
     ("file made version 10", "files made version 10"),
+    ("constant stored in another type", "constants stored in another type"),
+    ("layer marked", "layers marked"),
 ];
 
-/// Constants that are stored in another type, in singular and plural.
-const STORED: (&str, &str) = ("constant stored in another type", "constants stored in another type");
+/// What stays as it was.
+const LEFT: &str = "ConvertPromoteTypes left, whose type is not known before run time";
 
-/// Inputs and outputs with another shape, in singular and plural.
-const RESHAPED: (&str, &str) = ("input or output reshaped", "inputs and outputs reshaped");
-
-/// Layers with a new precision mark, in singular and plural.
-const MARKED: (&str, &str) = ("layer marked", "layers marked");
-
-/// Counts of the changes to one model or several.
+/// Counts of the changes to one model or several, by their kinds.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Totals {
-    replaced: usize,
-    unknown: usize,
-    /// By kind of change.
-    changes: [usize; KINDS.len()],
-    /// Inputs and outputs with another shape.
-    reshaped: usize,
-    /// For a release.
-    target: [usize; TARGET.len()],
-    /// Constants that are stored in another type.
-    stored: usize,
-    /// Layers with a new precision mark.
-    marked: usize,
-}
+pub(crate) struct Totals([usize; KINDS.len()]);
 
 impl Totals {
     pub(crate) fn change_nothing(&self) -> bool {
-        self.replaced == 0
-            && self.changes == [0; KINDS.len()]
-            && self.target == [0; TARGET.len()]
-            && self.reshaped + self.stored + self.marked == 0
+        KINDS.iter().zip(self.0).all(|((one, _), count)| count == 0 || *one == LEFT)
     }
 }
 
 impl std::iter::Sum for Totals {
     fn sum<I: Iterator<Item = Self>>(totals: I) -> Self {
-        totals.fold(Self::default(), |a, b| Self {
-            replaced: a.replaced + b.replaced,
-            unknown: a.unknown + b.unknown,
-            changes: std::array::from_fn(|kind| a.changes[kind] + b.changes[kind]),
-            reshaped: a.reshaped + b.reshaped,
-            target: std::array::from_fn(|kind| a.target[kind] + b.target[kind]),
-            stored: a.stored + b.stored,
-            marked: a.marked + b.marked,
-        })
+        totals.fold(Self::default(), |a, b| Self(std::array::from_fn(|kind| a.0[kind] + b.0[kind])))
     }
 }
 
 impl Display for Totals {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let mut done = Vec::new();
-        if self.replaced > 0 {
-            done.push(format!("{} ConvertPromoteTypes replaced", self.replaced));
-        }
-        if self.unknown > 0 {
-            done.push(format!("{} ConvertPromoteTypes left, whose type is not known before run time", self.unknown));
-        }
-        let kinds = KINDS.into_iter().map(|(_, one, more)| (one, more)).chain([RESHAPED]).chain(TARGET);
-        let counts = self.changes.into_iter().chain([self.reshaped]).chain(self.target);
-        for ((one, more), count) in kinds.chain([STORED, MARKED]).zip(counts.chain([self.stored, self.marked])) {
-            match count {
-                0 => {}
-                1 => done.push(format!("1 {one}")),
-                count => done.push(format!("{count} {more}")),
-            }
-        }
-        if done.is_empty() { f.write_str("nothing to convert") } else { f.write_str(&done.join(", ")) }
+        let counted = KINDS.into_iter().zip(self.0).filter(|(_, count)| *count > 0);
+        let done = counted.map(|((one, more), count)| format!("{count} {}", if count == 1 { one } else { more }));
+        let done = done.collect::<Vec<_>>().join(", ");
+        f.write_str(if done.is_empty() { "nothing to convert" } else { &done })
     }
 }
 

@@ -92,9 +92,8 @@ pub(crate) fn table(plan: &Plan) -> String {
         return String::new();
     }
     let right = Side::Right;
-    let mut columns = Columns::new([Side::Left, Side::Left, right, right, right, right, right, right]);
-    let heading = ["constant", "type", "values", "relative", "absolute", "to inf", "to zero", "subnormal"];
-    columns.push(Style::new().bold(), heading.map(str::to_owned));
+    let head = ["constant", "type", "values", "relative", "absolute", "to inf", "to zero", "subnormal"];
+    let mut columns = Columns::headed([Side::Left, Side::Left, right, right, right, right, right, right], head);
     for constant in worst {
         let loss = constant.loss;
         let damaged = loss.to_inf + loss.nan > 0;

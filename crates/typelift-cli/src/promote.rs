@@ -116,19 +116,14 @@ impl clap::Args for Settings {
 
 impl FromArgMatches for Settings {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let mut given: Vec<(&str, String)> = Vec::new();
-        for setting in RuleSet::all().flat_map(|rules| rules.settings()) {
+        let given = RuleSet::all().flat_map(|rules| rules.settings()).filter_map(|setting| {
             let value = match setting.value {
                 Some(_) => matches.get_one::<String>(setting.name).cloned(),
                 None => matches.get_flag(setting.name).then(String::new),
             };
-            given.extend(
-                value
-                    .filter(|_| given.iter().all(|(name, _)| *name != setting.name))
-                    .map(|value| (setting.name, value)),
-            );
-        }
-        Ok(Self(given))
+            Some((setting.name, value?))
+        });
+        Ok(Self(given.collect()))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {

@@ -115,9 +115,8 @@ pub(crate) fn remark(plan: &QuantizationPlan) -> String {
 
 pub(crate) fn table(plan: &QuantizationPlan) -> String {
     let (left, right) = (Side::Left, Side::Right);
-    let mut columns = Columns::new([left, left, right, left, right, right, right, right, right, left]);
-    let heading = ["constant", "mode", "group", "rule", "rms %", "worst %", "zero rows", "at limit", "bytes", "on CPU"];
-    columns.push(Style::new().bold(), heading.map(str::to_owned));
+    let head = ["constant", "mode", "group", "rule", "rms %", "worst %", "zero rows", "at limit", "bytes", "on CPU"];
+    let mut columns = Columns::headed([left, left, right, left, right, right, right, right, right, left], head);
     for constant in &plan.constants {
         let loss = constant.loss.unwrap_or_default();
         let style = if loss.at_limit > 0 { AnsiColor::Yellow.on_default() } else { Style::new() };
