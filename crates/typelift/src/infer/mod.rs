@@ -97,8 +97,7 @@ pub(crate) fn infer_as_retyped(model: &mut Model, retyper: &mut dyn Retyper) -> 
 }
 
 fn has_constants(graph: &Graph) -> bool {
-    let has = |layer: &Layer| ops::is_constant(layer) || layer.bodies.iter().any(|body| has_constants(&body.graph));
-    graph.unordered().any(has)
+    graph.unordered().any(|layer| ops::is_constant(layer) || layer.bodies.iter().any(|body| has_constants(&body.graph)))
 }
 
 /// Minimum limit on re-inferred body layers; each byte of the file adds one. Real models need far fewer.

@@ -195,8 +195,7 @@ impl Products {
         let start = if self.copies_unknown { Dim::ANY } else { Dim::ONE };
         let mut product = Quotient { in_static: Dim::ONE, out_static: Dim::ONE, in_dynamic: start, out_dynamic: start };
         for dim in self.ins {
-            let same = |out: &Dim| *out == dim && dim.is_fixed() && dim.lower() != 0;
-            if let Some(position) = self.outs.iter().position(same) {
+            if let Some(position) = self.outs.iter().position(|out| *out == dim && dim.is_fixed() && dim.lower() != 0) {
                 self.outs.swap_remove(position);
             } else if dim.is_fixed() {
                 product.in_static = dim * product.in_static;

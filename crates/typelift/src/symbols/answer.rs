@@ -66,8 +66,7 @@ impl Shapes {
 
     /// The constraints that name only this symbol.
     pub(crate) fn alone(&self, symbol: usize) -> Vec<&Constraint> {
-        let is_alone = |constraint: &&Constraint| self.symbols_of(constraint) == [symbol];
-        self.constraints.iter().filter(is_alone).collect()
+        self.constraints.iter().filter(|constraint| self.symbols_of(constraint) == [symbol]).collect()
     }
 
     /// True if an axis of a tensor depends on a symbol, or is unknown.

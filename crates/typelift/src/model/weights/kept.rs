@@ -23,8 +23,7 @@ pub(super) fn parts(base: u64, ranges: &Ranges, lost: &[(u64, u64)]) -> (Vec<Par
     let mut stands_for_all: Vec<_> = (0..all.len()).collect();
     (0..all.len()).rev().filter(|&at| is_kept(at)).for_each(|at| stands_for_all[same[at]] = at);
     let mut starts: Vec<_> = all.iter().map(|range| range.0).collect();
-    let is_placed = |&at: &usize| same[at] == at && !is_kept(stands_for_all[at]);
-    let mut placed: Vec<_> = (0..all.len()).filter(is_placed).collect();
+    let mut placed: Vec<_> = (0..all.len()).filter(|&at| same[at] == at && !is_kept(stands_for_all[at])).collect();
     placed.sort_by_key(|&at| Reverse(alignment(all[at].1)));
     placed.into_iter().for_each(|at| starts[at] = space.place(all[at]));
     for at in (0..all.len()).filter(|&at| !is_kept(at)) {

@@ -563,8 +563,7 @@ impl Weights {
             starts[at] = start;
             start += length;
         }
-        let place = |first: &usize| starts[longest.get(&all[*first].0).copied().unwrap_or(*first)];
-        let starts = same.iter().map(place).collect();
+        let starts = same.iter().map(|first| starts[longest.get(&all[*first].0).copied().unwrap_or(*first)]).collect();
         (self.laid_out(parts), starts)
     }
 

@@ -79,8 +79,7 @@ pub(super) fn squeeze(rule: &mut Rule) -> Option<()> {
     let dims = rule.dims(0)?;
     let axes = if rule.inputs.len() > 1 { rule.ints(1)? } else { Vec::new() };
     if axes.is_empty() {
-        let is_one = |dim: &Length| dim.and_then(|dim| rule.walk.arena.value(dim));
-        let numbers: Option<Vec<i64>> = dims.iter().map(is_one).collect();
+        let numbers: Option<Vec<i64>> = dims.iter().map(|dim| dim.and_then(|dim| rule.walk.arena.value(dim))).collect();
         let numbers = numbers?;
         return rule.put(dims.iter().zip(numbers).filter(|(_, number)| *number != 1).map(|(dim, _)| *dim).collect());
     }
@@ -157,8 +156,7 @@ pub(super) fn variadic_split(rule: &mut Rule) -> Option<()> {
     let axis = rule.ints(1)?.first().copied()?;
     let axis = rule.axis(axis, dims.len())?;
     let mut lengths = rule.values(2)?;
-    let is_rest = |length: &Length| length.is_some_and(|length| rule.walk.arena.value(length) == Some(-1));
-    let rest = lengths.iter().position(is_rest);
+    let rest = lengths.iter().position(|length| length.is_some_and(|length| rule.walk.arena.value(length) == Some(-1)));
     let others: Vec<Length> =
         lengths.iter().enumerate().filter(|(at, _)| rest != Some(*at)).map(|(_, length)| *length).collect();
     let sum = rule.sum(others);

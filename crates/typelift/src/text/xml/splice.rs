@@ -584,9 +584,8 @@ impl<'a> Splice<'a> {
         output: &OutputPort,
     ) -> bool {
         let text = content.text(self.source);
-        let ends = |rest: &str| rest.trim_ascii_start().starts_with("</");
         !text.is_empty()
-            && tokens.ahead(port).strip_prefix(text).is_some_and(ends)
+            && tokens.ahead(port).strip_prefix(text).is_some_and(|rest| rest.trim_ascii_start().starts_with("</"))
             && self.constraints == OutputConstraints::default()
             && declares(self.source, declared, content, output)
     }
