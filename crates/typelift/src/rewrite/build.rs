@@ -315,18 +315,7 @@ impl Build<'_, '_> {
     }
 
     fn evaluator(&self) -> Evaluator<'_> {
-        Evaluator {
-            graph: self.edit,
-            weights: self.edit.weights(),
-            side: self.side,
-            names: self.names,
-            names_bound: self.bound,
-            variables: self.variables,
-            variable_names: &[],
-            plain: false,
-            losses: Cell::default(),
-            blocks: None,
-        }
+        Evaluator::new((self.edit, self.edit.weights()), self.side, self.names, self.bound, self.variables)
     }
 
     /// Adds a constant. It is stored in the narrowest type of its source constants if that keeps all values.

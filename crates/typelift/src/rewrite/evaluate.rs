@@ -59,7 +59,19 @@ struct Known {
     tensor: Option<Output>,
 }
 
-impl Evaluator<'_> {
+impl<'a> Evaluator<'a> {
+    pub(super) fn new(
+        (graph, weights): (&'a Graph, &'a Weights),
+        side: &'a Side,
+        names: &'a [Name],
+        names_bound: &'a [Option<Bound>],
+        variables: &'a [Option<compact_str::CompactString>],
+    ) -> Self {
+        let losses = Cell::default();
+        let (variable_names, plain, blocks) = (&[][..], false, None);
+        Self { graph, weights, side, names, names_bound, variables, variable_names, plain, losses, blocks }
+    }
+
     /// Evaluates a condition. If it is true, returns the values of names that it binds.
     pub(super) fn holds(&self, term: usize) -> Result<Vec<(usize, f64)>, Lack> {
         if let TermKind::DimsLike(list, parts) = &self.side.terms[term].kind {

@@ -2,10 +2,10 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use super::Rule;
 use super::matching::{self, Miss};
 use super::operations::{operation_of, root_of, root_operations};
 use super::subject::Subject;
+use super::{Rule, place};
 use crate::findings::LayerRef;
 use crate::model::graph::{FindError, Graph, Layer, Model, Place};
 use crate::rewrite::notation::pointer;
@@ -33,8 +33,7 @@ pub struct Explanation {
 impl Display for Explanation {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match &self.layer {
-            Some(layer) if layer.place.is_model() => write!(f, "{} {} `{}`", self.operation, layer.id, layer.name)?,
-            Some(layer) => write!(f, "{} {} `{}` in {}", self.operation, layer.id, layer.name, layer.path())?,
+            Some(layer) => write!(f, "{} {}", self.operation, place(layer))?,
             None => f.write_str(&self.rule)?,
         }
         match &self.reason {

@@ -1,6 +1,5 @@
 //! Matching of patterns.
 
-use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -496,17 +495,13 @@ impl<'a> Search<'a> {
             return self.refuse_late(2, root, || reason);
         }
         for predicate in &self.pattern.predicates {
+            let (subject, pattern, bound) = (self.subject, self.pattern, &self.bound);
+            let of = (subject.graph, subject.weights);
             let evaluator = Evaluator {
-                graph: self.subject.graph,
-                weights: self.subject.weights,
-                side: self.side(),
-                names: &self.pattern.names,
-                names_bound: &self.bound.names,
-                variables: &self.bound.variables,
-                variable_names: &self.pattern.variables,
+                variable_names: &pattern.variables,
                 plain: true,
-                losses: Cell::default(),
-                blocks: Some(&self.subject.blocks),
+                blocks: Some(&subject.blocks),
+                ..Evaluator::new(of, &pattern.side, &pattern.names, &bound.names, &bound.variables)
             };
             match evaluator.decide(predicate.term) {
                 Ok(found) => {

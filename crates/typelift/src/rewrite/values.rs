@@ -30,11 +30,8 @@ fn find(graph: &Graph, weights: &Weights, tensor: Output, depth: usize) -> Optio
         return None;
     }
     let port = layer.outputs().get(tensor.port)?;
-    let feeds = graph.feeds(layer.id());
-    let input = |feed: &Option<(&Layer, usize)>| {
-        let (from, port) = (*feed)?;
-        find(graph, weights, from.id().output(port), depth - 1)
-    };
+    let feeds = graph.producers(layer.id());
+    let input = |feed: &Option<Output>| find(graph, weights, (*feed)?, depth - 1);
     if is_conversion(layer) {
         return input(feeds.first()?)?.converted(port.element_type());
     }
@@ -42,9 +39,14 @@ fn find(graph: &Graph, weights: &Weights, tensor: Output, depth: usize) -> Optio
         return None;
     }
     let inputs = feeds.iter().map(input).collect::<Option<Vec<_>>>()?;
+    evaluated(graph, weights, layer, tensor.port, &inputs.iter().collect::<Vec<_>>())
+}
+
+/// Computes an output of a layer from its inputs.
+fn evaluated(graph: &Graph, weights: &Weights, layer: &Layer, port: usize, inputs: &[&Array]) -> Option<Array> {
     let operation = layer.operation()?;
-    let evaluation = Evaluation::new(Attributes::new(layer, operation), graph, tensor.port, weights);
-    operation.evaluator().exact(&evaluation, &inputs.iter().collect::<Vec<_>>())
+    let evaluation = Evaluation::new(Attributes::new(layer, operation), graph, port, weights);
+    operation.evaluator().exact(&evaluation, inputs)
 }
 
 impl<'m> Export<'m> {
@@ -102,11 +104,7 @@ fn compute(graph: &Graph, weights: &Weights, tensor: Output, known: &mut HashMap
     let inputs: Vec<_> = sources.iter().filter_map(|source| known.get(source)).collect();
     let count = layer.outputs().get(tensor.port).and_then(|port| port.shape().element_count());
     weights.compute(count.unwrap_or(0)).map_err(|reason| format!("{described} cannot be computed: {reason}"))?;
-    let found = layer.operation().and_then(|operation| {
-        let evaluation = Evaluation::new(Attributes::new(layer, operation), graph, tensor.port, weights);
-        operation.evaluator().exact(&evaluation, &inputs)
-    });
-    let Some(found) = found else {
+    let Some(found) = evaluated(graph, weights, layer, tensor.port, &inputs) else {
         return Err(match count.filter(|&count| count > MAX_ELEMENTS as u64) {
             Some(count) => format!("{described} has {count} elements, but at most {MAX_ELEMENTS} can be computed"),
             None => format!("the values of {described} cannot be computed"),

@@ -47,10 +47,7 @@ pub(super) fn remove(model: &mut Model, end: End, names: &[String]) -> Result<()
 
 /// Removes outputs, and the layers that only they need.
 fn remove_outputs(model: &mut Model, names: &[String]) -> Result<(), String> {
-    let mut results = Vec::new();
-    for name in names {
-        results.extend(ends(model, End::Output, name)?.into_iter().map(|(id, _)| id));
-    }
+    let mut results: Vec<_> = ends_of(model, End::Output, names)?.into_iter().map(|(id, _)| id).collect();
     results.sort_unstable();
     results.dedup();
     if results.len() == model.outputs().count() {
@@ -59,19 +56,23 @@ fn remove_outputs(model: &mut Model, names: &[String]) -> Result<(), String> {
     edited(model, |edit| edit.remove_outputs(&results).map(drop))
 }
 
+/// The inputs or outputs that the names match.
+fn ends_of(model: &Model, end: End, names: &[String]) -> Result<Vec<(LayerId, String)>, String> {
+    let found = names.iter().map(|name| ends(model, end, name)).collect::<Result<Vec<_>, _>>()?;
+    Ok(found.concat())
+}
+
 /// Removes inputs that no layer uses.
 fn remove_inputs(model: &mut Model, names: &[String]) -> Result<(), String> {
     let mut inputs = Vec::new();
-    for name in names {
-        for (input, name) in ends(model, End::Input, name)? {
-            if let Some(user) = model.graph().users(input).next().and_then(|user| model.graph().layer(user)) {
-                let user = user.name();
-                return Err(format!(
-                    "`{user}` uses the input `{name}`: replace the input first with `redirect {name} -> …` or `freeze {name} = …`"
-                ));
-            }
-            inputs.push(input);
+    for (input, name) in ends_of(model, End::Input, names)? {
+        if let Some(user) = model.graph().users(input).next().and_then(|user| model.graph().layer(user)) {
+            let user = user.name();
+            return Err(format!(
+                "`{user}` uses the input `{name}`: replace the input first with `redirect {name} -> …` or `freeze {name} = …`"
+            ));
         }
+        inputs.push(input);
     }
     edited(model, |edit| edit.remove_all(&inputs))
 }
@@ -115,10 +116,7 @@ pub(super) fn put(edit: &mut Edit<'_>, id: LayerId, array: &Array) -> Result<(),
 
 /// Moves inputs or outputs to the front, in this order.
 pub(super) fn order(model: &mut Model, end: End, names: &[String]) -> Result<(), String> {
-    let mut found = Vec::new();
-    for name in names {
-        found.extend(ends(model, end, name)?.into_iter().map(|(id, _)| id));
-    }
+    let found: Vec<_> = ends_of(model, end, names)?.into_iter().map(|(id, _)| id).collect();
     edited(model, |edit| edit.order(&found))
 }
 

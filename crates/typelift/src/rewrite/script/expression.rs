@@ -230,18 +230,7 @@ impl Resolved<'_> {
                 return Err(format!("`{}` is not a constant with known values", name.text));
             }
         }
-        let evaluator = Evaluator {
-            graph,
-            weights,
-            side,
-            names,
-            names_bound: &self.bound,
-            variables: &[],
-            variable_names: &[],
-            plain: false,
-            losses: Cell::default(),
-            blocks: None,
-        };
+        let evaluator = Evaluator::new((graph, weights), side, names, &self.bound, &[]);
         let array = evaluator.array(self.root(), expected).map_err(|lack| match lack {
             Lack::Absent => "a name in the expression is unknown".to_owned(),
             Lack::Reason(reason) | Lack::False(reason) => reason,

@@ -1,7 +1,7 @@
 //! Values of a tensor at other positions: broadcast, transposed, sliced and joined.
 
 use std::borrow::Borrow;
-use std::iter::repeat;
+use std::iter::repeat_n;
 
 use super::{Array, Few, Fill, MAX_ELEMENTS, ZERO, count};
 
@@ -118,7 +118,7 @@ impl Array {
         }
         let row = |dims: &[usize]| dims[axis..].iter().product::<usize>();
         let (total, mut start) = (row(&dims), 0);
-        let mut data = first.data.at(repeat(None).take(dims.iter().product()), ZERO)?;
+        let mut data = first.data.at(repeat_n(None, dims.iter().product()), ZERO)?;
         for part in parts.iter().map(Borrow::borrow) {
             let length = row(&part.dims);
             for from in 0..part.len() {

@@ -291,45 +291,47 @@ impl Array {
 
     /// Returns the values in another type, converted as OpenVINO's reference code does on x86-64.
     pub fn converted(&self, to: ElementType) -> Option<Self> {
-        let data = match (&self.data, to.kind()) {
-            (Data::Ints(values), Kind::Boolean) => Data::Ints(values.iter().map(|v| (v != 0).into()).collect()),
-            (Data::Floats(values), Kind::Boolean) => Data::Ints(values.iter().map(|&v| (v != 0.0).into()).collect()),
-            (Data::Ints(values), Kind::Signed | Kind::Unsigned) => {
-                Data::Ints(values.iter().map(|v| wrap(to, v)).collect())
-            }
-            (Data::Floats(values), Kind::Signed | Kind::Unsigned) => {
-                Data::Ints(values.iter().map(|&v| truncate(to, v)).collect())
-            }
-            (Data::Ints(values), Kind::Float) => Data::Floats(
-                values
-                    .iter()
-                    .map(|v| if to == ElementType::F64 { v as f64 } else { round(to, (v as f32).into()) })
-                    .collect(),
-            ),
-            (Data::Floats(values), Kind::Float) => Data::Floats(values.iter().map(|&v| round(to, v)).collect()),
-            _ => return None,
-        };
-        Some(Self { element_type: to, dims: self.dims.clone(), data })
+        let is_boolean = to.kind() == Kind::Boolean;
+        self.each(
+            to,
+            |value| if is_boolean { (value != 0).into() } else { wrap(to, value) },
+            |value| if is_boolean { (value != 0.0).into() } else { truncate(to, value) },
+            |value| if to == ElementType::F64 { value as f64 } else { round(to, (value as f32).into()) },
+            |value| round(to, value),
+        )
     }
 
     /// The values in another type, each rounded to the nearest number and saturated. Integers lose their
     /// fractions.
     pub(crate) fn saturated(&self, to: ElementType) -> Option<Self> {
-        let data = match (&self.data, to.kind()) {
-            (Data::Ints(values), Kind::Signed | Kind::Unsigned) => {
-                Data::Ints(values.iter().map(|value| clamp(to, value)).collect())
-            }
+        if to.kind() == Kind::Boolean {
+            return self.converted(to);
+        }
+        self.each(
+            to,
+            |value| clamp(to, value),
             // A Rust cast saturates, and turns NaN into 0.
-            (Data::Floats(values), Kind::Signed | Kind::Unsigned) => {
-                Data::Ints(values.iter().map(|&value| clamp(to, value as i128)).collect())
-            }
-            (Data::Ints(values), Kind::Float) => {
-                Data::Floats(values.iter().map(|value| saturate(to, value as f64)).collect())
-            }
-            (Data::Floats(values), Kind::Float) => {
-                Data::Floats(values.iter().map(|&value| saturate_from(self.element_type, to, value)).collect())
-            }
-            _ => return self.converted(to),
+            |value| clamp(to, value as i128),
+            |value| saturate(to, value as f64),
+            |value| saturate_from(self.element_type, to, value),
+        )
+    }
+
+    /// Converts each value to a type of integers or floating-point numbers by the function for the kinds of both.
+    fn each(
+        &self,
+        to: ElementType,
+        int: impl Fn(i128) -> i128,
+        whole: impl Fn(f64) -> i128,
+        real: impl Fn(i128) -> f64,
+        float: impl Fn(f64) -> f64,
+    ) -> Option<Self> {
+        let data = match (&self.data, to.kind()) {
+            (Data::Ints(values), Kind::Float) => Data::Floats(values.iter().map(real).collect()),
+            (Data::Floats(values), Kind::Float) => Data::Floats(values.iter().map(|&value| float(value)).collect()),
+            (_, Kind::Dynamic | Kind::Complex | Kind::String | Kind::Bits) => return None,
+            (Data::Ints(values), _) => Data::Ints(values.iter().map(int).collect()),
+            (Data::Floats(values), _) => Data::Ints(values.iter().map(|&value| whole(value)).collect()),
         };
         Some(Self { element_type: to, dims: self.dims.clone(), data })
     }
