@@ -347,17 +347,9 @@ impl<'a> Evaluator<'a> {
             },
             TermKind::NameLike(..) | TermKind::DimsLike(..) => true,
             TermKind::Compute(function, _) if function.measures() || *function == Function::Axis => true,
-            TermKind::Compute(Function::ConvertTo(_), of) => of.iter().all(|&at| self.is_free(at)),
             TermKind::Compute(Function::Convert(to), of) => to.is_none() || of.iter().all(|&at| self.is_free(at)),
             TermKind::Compute(_, of) => of.iter().all(|&at| self.is_free(at)),
-            TermKind::Any
-            | TermKind::List(_)
-            | TermKind::Layer(_)
-            | TermKind::Chain(_)
-            | TermKind::Either(_)
-            | TermKind::File(_)
-            | TermKind::Fold(_)
-            | TermKind::Tensor(_) => false,
+            _ => false,
         }
     }
 

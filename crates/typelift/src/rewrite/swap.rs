@@ -1,5 +1,6 @@
 //! Replacement of tensors, and what a replacement has done.
 
+use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use super::bound::{Bindings, Bound};
@@ -30,9 +31,10 @@ impl Scan<'_> {
 
     /// Makes a match of layers, which are all replaced.
     pub(super) fn take(&mut self, layers: impl IntoIterator<Item = LayerId>, names: Vec<Bound>) -> Found {
-        let found = Found::at(self.rule, layers, names);
-        self.taken.extend(found.bound.layers.iter().map(|&(id, _)| id));
-        found
+        let names = names.into_iter().map(Some).collect();
+        let layers: SmallVec<_> = layers.into_iter().map(|id| (id, 0)).collect();
+        self.taken.extend(layers.iter().map(|&(id, _)| id));
+        Found { rule: self.rule, bound: Bindings { names, layers, ..Bindings::default() } }
     }
 }
 
@@ -43,17 +45,6 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// A match of a built-in rule at layers, which are all replaced.
-    pub(super) fn at(
-        rule: usize,
-        layers: impl IntoIterator<Item = LayerId>,
-        names: impl IntoIterator<Item = Bound>,
-    ) -> Self {
-        let names = names.into_iter().map(Some).collect();
-        let layers = layers.into_iter().map(|id| (id, 0)).collect();
-        Self { rule, bound: Bindings { names, layers, ..Bindings::default() } }
-    }
-
     /// Empty if the pattern names none.
     pub(super) fn named_outputs(&self, pattern: &Pattern) -> Vec<Output> {
         let named = pattern.side.outputs.iter().filter_map(|&name| self.bound.names[name].as_ref());

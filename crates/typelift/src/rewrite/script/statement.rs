@@ -79,8 +79,7 @@ static KINDS: [Kind; 25] = [
         Ok(Statement { name, ..Statement::new(kind, text, run) })
     }),
     kind("before", "before NAME : EXPRESSION with _", Touches::InputsAndOutputs, |kind, cursor| {
-        let name = name_before_colon(cursor)?;
-        with_value(kind, cursor, name, "", act::before)
+        with_value(name_before_colon(cursor)?, kind, cursor, "", act::before)
     }),
     kind("output", "output NAME : TYPE", Touches::InputsAndOutputs, |kind, cursor| {
         let name = name_before_colon(cursor)?;
@@ -89,8 +88,7 @@ static KINDS: [Kind; 25] = [
         Ok(Statement::new(kind, text, move |model, _| act::output(model, &name, ty)))
     }),
     kind("after", "after NAME : EXPRESSION with _", Touches::InputsAndOutputs, |kind, cursor| {
-        let name = name_before_colon(cursor)?;
-        with_value(kind, cursor, name, "", act::after)
+        with_value(name_before_colon(cursor)?, kind, cursor, "", act::after)
     }),
     kind("tap", "tap TENSOR [as NAME]", Touches::InputsAndOutputs, |kind, cursor| {
         let name = cursor.name("a tensor")?;
@@ -134,8 +132,7 @@ static KINDS: [Kind; 25] = [
         Ok(Statement { file: Some(file.clone()), ..Statement::new(kind, file.display(), run) })
     }),
     kind("set", "set CONSTANT = EXPRESSION", Touches::Layers, |kind, cursor| {
-        let name = cursor.name("a constant")?;
-        with_value(kind, cursor, name, "=", act::set)
+        with_value(cursor.name("a constant")?, kind, cursor, "=", act::set)
     }),
     kind("info", "info [LAYER] : KEY/KEY = VALUE", Touches::Layers, info),
     kind("keep", "keep f32 NAME, …", Touches::Layers, |kind, cursor| {
@@ -161,7 +158,7 @@ static KINDS: [Kind; 25] = [
         if name.is_empty() || name == "_" {
             return Err(cursor.expected("a name"));
         }
-        with_value(kind, cursor, name, "=", act::give_name)
+        with_value(name, kind, cursor, "=", act::give_name)
     }),
     kind(
         "add",
@@ -176,8 +173,7 @@ static KINDS: [Kind; 25] = [
                     move |model: &mut Model, _: &mut Lets| ends::add_input(model, &own, ty, shape.as_ref()).map(drop);
                 return Ok(Statement { name, ..Statement::new(kind, text, run) });
             }
-            let name = cursor.name("the name of the output")?;
-            let added = with_value(kind, cursor, name, "=", ends::add_output)?;
+            let added = with_value(cursor.name("the name of the output")?, kind, cursor, "=", ends::add_output)?;
             Ok(Statement { text: format!("add output {}", added.name), ..added })
         },
     ),
@@ -187,8 +183,7 @@ static KINDS: [Kind; 25] = [
         Ok(Statement::new(kind, text, move |model, _| ends::remove(model, end, &names)))
     }),
     kind("freeze", "freeze INPUT = EXPRESSION", Touches::InputsAndOutputs, |kind, cursor| {
-        let name = cursor.name("an input")?;
-        with_value(kind, cursor, name, "=", ends::freeze)
+        with_value(cursor.name("an input")?, kind, cursor, "=", ends::freeze)
     }),
     kind("order", "order inputs NAME, …` or `order outputs NAME, …", Touches::InputsAndOutputs, |kind, cursor| {
         let (end, names) = (which_end(cursor)?, some_names(cursor)?);
@@ -196,8 +191,7 @@ static KINDS: [Kind; 25] = [
         Ok(Statement::new(kind, text, move |model, _| ends::order(model, end, &names)))
     }),
     kind("redirect", "redirect TENSOR -> EXPRESSION", Touches::InputsAndOutputs, |kind, cursor| {
-        let name = cursor.name("a tensor")?;
-        with_value(kind, cursor, name, "->", ends::redirect)
+        with_value(cursor.name("a tensor")?, kind, cursor, "->", ends::redirect)
     }),
     kind("stateful", "stateful INPUT -> OUTPUT [reorder INPUT]", Touches::InputsAndOutputs, |kind, cursor| {
         let (past, present) = pair(cursor, "an input", "the output with its next value")?;
@@ -338,9 +332,9 @@ impl Statement {
 
 /// Parses a sign and the expression for this name.
 fn with_value(
+    name: String,
     kind: &'static Kind,
     cursor: &mut Cursor,
-    name: String,
     sign: &str,
     run: fn(&mut Model, &mut Lets, &str, &Formula) -> Result<(), String>,
 ) -> Result<Statement, NotationError> {
