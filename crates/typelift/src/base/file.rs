@@ -239,6 +239,6 @@ pub(crate) fn other_format(bytes: &[u8]) -> Option<(&'static str, &'static str)>
         // The first field of an ONNX file is the version of its format.
         return Some(("an ONNX model", "convert it first: `ovc model.onnx` writes the .xml and the .bin"));
     }
-    let begins = |at: usize, magic: &[u8]| bytes.get(at..).is_some_and(|rest| rest.starts_with(magic));
-    FORMATS.iter().find(|(at, magic, ..)| begins(*at, magic)).map(|&(.., name, help)| (name, help))
+    let found = FORMATS.iter().find(|(at, magic, ..)| bytes.get(*at..).is_some_and(|rest| rest.starts_with(magic)));
+    found.map(|&(.., name, help)| (name, help))
 }

@@ -293,8 +293,8 @@ pub(crate) fn attribute<'n>(text: &str, known: impl Iterator<Item = &'n str> + C
     let word: String = plain(text).collect();
     let meant = ATTRIBUTES.iter().find(|(names, _)| names.contains(&&*word)).map_or(&[][..], |(_, meant)| meant);
     let same = known.clone().find(|name| plain(name).eq(word.chars()));
-    let foreign = || meant.iter().find_map(|meant| known.clone().find(|name| name == meant));
-    same.or_else(foreign).or_else(|| nearest(text, known))
+    let foreign = same.or_else(|| meant.iter().find_map(|meant| known.clone().find(|name| name == meant)));
+    foreign.or_else(|| nearest(text, known))
 }
 
 /// Returns the element type that a word names exactly, in the spelling of any framework: `f32`, `FP16`, `float16`,
@@ -310,35 +310,29 @@ pub fn named_element_type(text: &str) -> Option<ElementType> {
     let lower = text.trim().to_ascii_lowercase();
     let word = bare(&lower);
     let known = TYPES.iter().find(|(_, names)| names.contains(&word)).map(|&(ty, _)| ty);
-    let by_width = || {
-        let (letter, bits) = kind_and_width(word)?;
-        ElementType::from_name(&format!("{letter}{bits}"))
-    };
-    let spelled = || ElementType::from_name(&lower).or_else(|| ElementType::from_port_name(&text.to_ascii_uppercase()));
-    known.or_else(|| ElementType::from_framework_name(word)).or_else(by_width).or_else(spelled)
+    known
+        .or_else(|| ElementType::from_framework_name(word))
+        .or_else(|| kind_and_width(word).and_then(|(letter, bits)| ElementType::from_name(&format!("{letter}{bits}"))))
+        .or_else(|| ElementType::from_name(&lower))
+        .or_else(|| ElementType::from_port_name(&text.to_ascii_uppercase()))
 }
 
 pub(crate) fn element_type(text: &str) -> Option<ElementType> {
     let lower = text.trim().to_ascii_lowercase();
     let word = bare(&lower);
-    let exchanged_digits = || {
-        let (letter, bits) = kind_and_width(word)?;
-        let digits = |bits: &str| {
-            let mut digits: Vec<_> = bits.bytes().collect();
-            digits.sort_unstable();
-            digits
-        };
+    let exchanged_digits = kind_and_width(word).and_then(|(letter, bits)| {
         // An example is `f23` for `f32`.
-        let width = ["8", "16", "32", "64"].into_iter().find(|width| digits(width) == digits(bits))?;
+        let reversed: String = bits.chars().rev().collect();
+        let width = ["8", "16", "32", "64"].into_iter().find(|width| *width == bits || *width == reversed)?;
         ElementType::from_name(&format!("{letter}{width}"))
-    };
-    named_element_type(text).or_else(exchanged_digits).or_else(|| {
+    });
+    named_element_type(text).or(exchanged_digits).or_else(|| {
         // A name of two or three characters may differ in one of them; candidates with the same first letter are
         // preferred.
-        let near = ElementType::all().filter(|ty| *ty != ElementType::Dynamic);
-        let alike =
-            |ty: &ElementType| distance(ty.name(), word) <= 1 && ty.name().starts_with(word.get(..1).unwrap_or("?"));
-        near.clone().find(alike).or_else(|| near.into_iter().find(|ty| nearest(word, [ty.name()]).is_some()))
+        let mut near = ElementType::all().filter(|ty| *ty != ElementType::Dynamic);
+        let first = word.get(..1).unwrap_or("?");
+        let alike = near.clone().find(|ty| distance(ty.name(), word) <= 1 && ty.name().starts_with(first));
+        alike.or_else(|| near.find(|ty| nearest(word, [ty.name()]).is_some()))
     })
 }
 
@@ -369,36 +363,34 @@ fn kind_and_width(word: &str) -> Option<(&'static str, &str)> {
 pub(crate) fn operation(text: &str, names: &[&'static str]) -> Option<(&'static str, &'static str)> {
     // Examples are `torch.nn.Conv2d`, `aten::add_`.
     let word = text.rsplit([':', '.', '/']).next().unwrap_or_default().trim_matches('_');
-    let foreign = |word: &str| OPERATIONS.iter().find(|(.., names)| names.contains(&word)).map(|row| (row.0, row.1));
-    let same = |word: &str| names.iter().find(|name| plain(name).eq(word.chars())).map(|name| (*name, ""));
-    let find = |word: &str| foreign(word).or_else(|| same(word));
     let word: String = plain(word).collect();
     // Examples are `DepthwiseConv2dNative`, `dropout_2`, `FusedBatchNormV3`.
     let bare = ["1d", "2d", "3d"].iter().fold(word.clone(), |word, dims| word.replace(dims, ""));
     let bare = bare.trim_end_matches(|c: char| c.is_ascii_digit());
-    let found = find(&word).or_else(|| find(bare)).or_else(|| find(bare.strip_suffix('v')?));
+    let found = [Some(&*word), Some(bare), bare.strip_suffix('v')].into_iter().flatten().find_map(|word| {
+        let foreign = OPERATIONS.iter().find(|(.., names)| names.contains(&word)).map(|row| (row.0, row.1));
+        foreign.or_else(|| names.iter().find(|name| plain(name).eq(word.chars())).map(|name| (*name, "")))
+    });
     found.or_else(|| nearest(&word, names.iter().copied()).map(|name| (name, "")))
 }
 
 /// The word of a list that a text most likely means. The text may be misspelled, abbreviated or extended.
 pub(crate) fn word<'n>(text: &str, words: &[&'n str]) -> Option<&'n str> {
     let lower = text.to_ascii_lowercase();
-    let contained = |word: &&&str| lower.contains(**word);
-    let containing = |word: &&&str| lower.len() > 2 && word.contains(&lower);
-    let first_letters = |word: &&&str| {
-        // An example is `avg` for `average`: its letters occur in order, the first one at the start.
-        let mut letters = lower.chars();
-        lower.chars().next() == word.chars().next() && word.chars().all(|c| letters.any(|letter| letter == c))
-    };
     let foreign = WORDS.iter().find(|(names, _)| names.contains(&&*lower)).map_or(&[][..], |(_, meant)| meant);
-    let words = words.iter();
-    let meant = foreign.iter().find_map(|meant| words.clone().find(|word| *word == meant));
+    let mut words = words.iter().copied();
+    let meant = foreign.iter().find_map(|meant| words.clone().find(|word| word == meant));
     meant
-        .copied()
-        .or_else(|| nearest(&lower, words.clone().copied()))
-        .or_else(|| words.clone().filter(contained).max_by_key(|word| word.len()).copied())
-        .or_else(|| words.clone().find(containing).copied())
-        .or_else(|| words.clone().find(first_letters).copied())
+        .or_else(|| nearest(&lower, words.clone()))
+        .or_else(|| words.clone().filter(|word| lower.contains(word)).max_by_key(|word| word.len()))
+        .or_else(|| words.clone().find(|word| lower.len() > 2 && word.contains(&lower)))
+        .or_else(|| {
+            // An example is `avg` for `average`: its letters occur in order, the first one at the start.
+            words.find(|word| {
+                let mut letters = lower.chars();
+                lower.chars().next() == word.chars().next() && word.chars().all(|c| letters.any(|letter| letter == c))
+            })
+        })
 }
 
 #[cfg(test)]

@@ -187,10 +187,10 @@ impl Fit<'_> {
     }
 
     fn allows(&self, piece: &Piece, text: &str) -> bool {
-        let letter = || text.chars().next().unwrap_or_default();
         match piece {
             Piece::Class { negated, ranges } => {
-                ranges.iter().any(|(first, last)| (*first..=*last).contains(&letter())) != *negated
+                let letter = text.chars().next().unwrap_or_default();
+                ranges.iter().any(|(first, last)| (*first..=*last).contains(&letter)) != *negated
             }
             Piece::Number(first, last) => text.parse().is_ok_and(|number: u64| (*first..=*last).contains(&number)),
             Piece::Part(name) => (self.known)(name).is_none_or(|known| known == text),

@@ -52,11 +52,11 @@ impl<'de> Deserializer<'de> for Fields<'_> {
 pub type Composed = &'static [(&'static str, fn() -> &'static [&'static str])];
 
 pub(crate) fn names_with<T: DeserializeOwned>(composed: Composed) -> Vec<&'static str> {
-    let of = |setting: &&'static str| match composed.iter().find(|(name, _)| name == setting) {
+    let names = names_of::<T>().iter().flat_map(|setting| match composed.iter().find(|(name, _)| name == setting) {
         Some((_, names)) => names().to_vec(),
         None => vec![*setting],
-    };
-    names_of::<T>().iter().flat_map(of).collect()
+    });
+    names.collect()
 }
 
 /// Reads settings from options. `owner` stands in messages for the command. A missing option, or one that is `null`, has
@@ -69,17 +69,18 @@ pub fn read<T: DeserializeOwned>(owner: &str, mut options: Options, composed: Co
     options.retain(|_, value| !value.is_null());
     if let Some(unknown) = options.keys().find(|name| !names.contains(&name.as_str())) {
         let near = names::near(unknown, names.iter().copied());
-        let near = near.map(|near| format!("; did you mean `{near}`?"));
-        let all = || format!("; it has {}", names.join(", "));
-        return Err(format!("{owner} has no option `{unknown}`{}", near.unwrap_or_else(all)));
+        return Err(match near {
+            Some(near) => format!("{owner} has no option `{unknown}`; did you mean `{near}`?"),
+            None => format!("{owner} has no option `{unknown}`; it has {}", names.join(", ")),
+        });
     }
     let read = |options| T::deserialize(Value::Object(compose(options, composed)));
     read(options.clone()).map_err(|error| {
-        let alone = |(name, value): (String, Value)| {
+        let alone = options.into_iter().find_map(|(name, value)| {
             let error = read(Map::from_iter([(name.clone(), value)])).err()?;
             Some(format!("{name}: {error}"))
-        };
-        options.into_iter().find_map(alone).unwrap_or_else(|| error.to_string())
+        });
+        alone.unwrap_or_else(|| error.to_string())
     })
 }
 
@@ -106,9 +107,11 @@ pub(crate) fn refuse_both(options: &Options, exclusive: &[&str]) -> Result<(), S
 }
 
 pub(crate) fn one_of<T: Copy>(name: &str, values: &[(&str, T)]) -> Result<T, String> {
-    let names = || values.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
     let value = values.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
-    value.ok_or_else(|| format!("expected one of {}, not `{name}`", names()))
+    value.ok_or_else(|| {
+        let names: Vec<_> = values.iter().map(|(name, _)| *name).collect();
+        format!("expected one of {}, not `{name}`", names.join(", "))
+    })
 }
 
 /// Value with a text form. A number in its place is read as its text.

@@ -32,8 +32,8 @@ pub(crate) fn share<S: Default + Send, E: Send>(
             work(&mut state, at)?;
         }
     };
-    let cores = || thread::available_parallelism().map_or(1, |cores| cores.get().min(MOST));
-    let threads = if on_one_thread || count < 2 { 1 } else { cores() as u64 };
+    let is_shared = !on_one_thread && count > 1;
+    let threads = if is_shared { thread::available_parallelism().map_or(1, |it| it.get().min(MOST) as u64) } else { 1 };
     thread::scope(|scope| {
         // If a thread cannot be started, the others do its work.
         let helpers = (1..threads.min(count)).map_while(|_| thread::Builder::new().spawn_scoped(scope, run).ok());

@@ -17,8 +17,8 @@ pub struct Span {
 impl Span {
     /// Sources are below 4 GiB, so larger positions saturate.
     pub(crate) fn new(start: usize, end: usize) -> Self {
-        let narrow = |at| u32::try_from(at).unwrap_or(u32::MAX);
-        Self { start: narrow(start), end: narrow(end) }
+        let [start, end] = [start, end].map(|at| u32::try_from(at).unwrap_or(u32::MAX));
+        Self { start, end }
     }
 
     pub(crate) fn of(part: &str, source: &str) -> Self {

@@ -97,8 +97,9 @@ pub struct Count {
 impl Count {
     /// Counts the findings of a file.
     pub fn of(diagnostics: &Diagnostics) -> Self {
-        let of = |severity| diagnostics.list.iter().filter(|diagnostic| diagnostic.severity == severity).count();
-        Self { errors: of(Severity::Error), warnings: of(Severity::Warning), notes: of(Severity::Note) }
+        let [errors, warnings, notes] = [Severity::Error, Severity::Warning, Severity::Note]
+            .map(|severity| diagnostics.list.iter().filter(|diagnostic| diagnostic.severity == severity).count());
+        Self { errors, warnings, notes }
     }
 }
 

@@ -56,12 +56,14 @@ pub enum Subject {
 
 impl Subject {
     fn of(about: &About) -> Self {
-        let attribute = |name: &str| Self::Attributes(vec![name.to_owned()]);
         match about {
             About::Plain => Self::Whole,
             About::Missing { attributes, .. } => Self::Attributes(attributes.iter().map(ToString::to_string).collect()),
-            About::Assumed { attribute: name, .. } | About::Refusal { attribute: Some(name), .. } => attribute(name),
-            About::Unknown { attribute: name, .. } | About::Unreadable { attribute: name } => attribute(name),
+            About::Assumed { attribute, .. } => Self::Attributes(vec![attribute.to_string()]),
+            About::Refusal { attribute: Some(name), .. } => Self::Attributes(vec![name.to_string()]),
+            About::Unknown { attribute, .. } | About::Unreadable { attribute } => {
+                Self::Attributes(vec![attribute.to_string()])
+            }
             About::Element { element, .. } => Self::Element(element.clone()),
             About::Subject { name, .. } => Self::Named(name.clone()),
             About::Port { direction, at } => Self::Port(*direction, *at),

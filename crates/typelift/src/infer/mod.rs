@@ -201,7 +201,9 @@ impl<'a> Walk<'a> {
             let read = self.scope.read.insert(created.iter().copied().collect());
             order.retain(|id| !read.contains(id));
             order.splice(..0, created);
-            let variables = read.iter().filter_map(|&id| variable_read(graph.layer(id)?));
+            let layers = read.iter().filter_map(|&id| graph.layer(id));
+            let readers = layers.filter(|layer| ops::kind(layer) == LayerKind::ReadValue);
+            let variables = readers.map(|layer| layer.attribute("variable_id").unwrap_or_default().to_owned());
             self.scope.readable = variables.collect();
         }
         for id in each("infer", order) {
@@ -419,8 +421,9 @@ impl<'a> Walk<'a> {
         let failed = graph.layer(id).is_some_and(|layer| (0..bodies).any(|body| self.run(layer, body).failed()));
         if !failed && self.is_read(graph, id) && !self.follows_from_error(graph, id, fault) {
             let diagnostic = self.diagnose(graph, id, fault);
-            let is_unknown = |tensor: &&OutputPort| tensor.element_type == ElementType::Dynamic;
-            if fault.code == Code::NoCommonType && graph.tensors(id).iter().any(is_unknown) {
+            if fault.code == Code::NoCommonType
+                && graph.tensors(id).iter().any(|tensor| tensor.element_type == ElementType::Dynamic)
+            {
                 self.undecided.extend(diagnostic.layer.clone());
             }
             self.scope.diagnostics.push(diagnostic);
@@ -657,11 +660,6 @@ fn creation_order(graph: &Graph) -> Vec<LayerId> {
         }
     }
     order
-}
-
-fn variable_read(layer: &Layer) -> Option<String> {
-    let reads = ops::kind(layer) == LayerKind::ReadValue;
-    reads.then(|| layer.attribute("variable_id").unwrap_or_default().to_owned())
 }
 
 fn check_input_count(layer: &Layer, operation: &Operation, count: usize) -> Result<(), Fault> {

@@ -9,7 +9,7 @@ use crate::model::graph::{Graph, Input, Layer, LayerId, Output, OutputPort};
 use crate::model::shape::TensorType;
 use crate::model::weights::Weights;
 use crate::ops::evaluate::Bounds;
-use crate::ops::{AttributeValues, Fault, Finding, Operation, Outputs, Subject, Surroundings};
+use crate::ops::{AttributeValues, Fault, Operation, Outputs, Subject, Surroundings};
 
 /// Tool that applies the inference rule of one layer to inputs and attributes that the caller chooses.
 ///
@@ -50,10 +50,7 @@ impl Probe {
     ) -> Result<Outputs, Fault> {
         let Some(layer) = graph.layer(id) else { return Ok(Outputs::new()) };
         let inputs = graph.tensors(id);
-        let mut values = AttributeValues::default();
-        let findings = values.read(layer, operation);
-        let refused = |finding| if let Finding::Refused(fault) = finding { Some(fault) } else { None };
-        findings.into_iter().find_map(refused).map_or(Ok(()), Err)?;
+        let values = AttributeValues::checked(layer, operation)?;
         check_input_count(layer, operation, inputs.len())?;
         self.ask(&Subject { graph, layer, operation, values: &values, given: None }, &inputs)
     }

@@ -125,12 +125,11 @@ impl Walk<'_> {
 
     pub(crate) fn follows_from_error(&self, graph: &Graph, id: LayerId, fault: &Fault) -> bool {
         let feeds = graph.feeds(id);
-        let follows = |&input: &usize| {
+        fault.inputs.iter().any(|&input| {
             let Some(&Some((source, port))) = feeds.get(input) else { return false };
             let output = source.outputs.get(port);
             self.scope.doubtful.contains(&source.id) && output.is_some_and(|output| Part::of(fault).is_unknown(output))
-        };
-        fault.inputs.iter().any(follows)
+        })
     }
 
     /// Marks a layer whose inputs depend on a layer with an error.
@@ -172,8 +171,8 @@ fn is_echo(known: &Fault, next: &Fault) -> bool {
     let overlap = known.inputs.iter().any(|input| next.inputs.contains(input));
     let same_place = known.attribute == next.attribute && (known.inputs == next.inputs || overlap);
     // When inputs are unknown, a rule compares the lists of attributes with each other instead.
-    let counts = |fault: &&Fault| matches!(fault.to_about(), About::Refusal { counts_axes: true, .. });
-    let same_count = [known, next].iter().all(counts);
+    let mut both = [known, next].into_iter();
+    let same_count = both.all(|fault| matches!(fault.to_about(), About::Refusal { counts_axes: true, .. }));
     Part::of(known) == Part::of(next) && (same_place || same_count)
 }
 

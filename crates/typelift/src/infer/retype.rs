@@ -124,12 +124,11 @@ impl Walk<'_> {
     }
 
     fn retyped(&self, layer: LayerId, inputs: &[&OutputPort]) -> SmallVec<[(usize, OutputPort); 2]> {
-        let types = self.retyped_inputs(layer).iter();
-        let port = |&(at, element_type): &(usize, ElementType)| {
+        let ports = self.retyped_inputs(layer).iter().filter_map(|&(at, element_type)| {
             let &port = inputs.get(at)?;
             Some((at, OutputPort { element_type, ..port.clone() }))
-        };
-        types.filter_map(port).collect()
+        });
+        ports.collect()
     }
 
     pub(super) fn retyped_inputs(&self, layer: LayerId) -> &[(usize, ElementType)] {

@@ -3,7 +3,7 @@
 use super::value::Values;
 use crate::base::hash::HashSet;
 use crate::findings::Diagnostic;
-use crate::model::graph::{Body, Graph, Layer, LayerId, Place};
+use crate::model::graph::{Body, Layer, LayerId, Place};
 use crate::ops::Given;
 
 /// State of one graph: the model's own, or a body. Each body has a separate one, so that its values do not mix with
@@ -34,12 +34,11 @@ pub(super) struct Scope {
 impl Scope {
     /// `given` are the types of its Parameters; with `None` they keep their own.
     pub(super) fn of_body(&self, owner: &Layer, at: usize, body: &Body, given: Option<&Given>) -> Self {
-        let all = |graph: &Graph| graph.unordered().map(Layer::id).collect();
         Self {
             place: self.place.inside(owner, at, body.name()),
             is_given: given.is_some(),
             given: given.cloned().unwrap_or_default(),
-            stale: self.stale.as_ref().map(|_| all(&body.graph)),
+            stale: self.stale.as_ref().map(|_| body.graph.unordered().map(Layer::id).collect()),
             ..Self::default()
         }
     }

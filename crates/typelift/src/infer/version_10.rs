@@ -40,10 +40,11 @@ fn collision(layer: &Layer, name: &str, other: &Layer, source: &str) -> Diagnost
         "the name `{}` is ambiguous: it is the layer of an input or output, and also a tensor of `{}`";
         name, other.name()
     );
-    let place = |layer: &Layer| xml::locate(source, layer.span().unwrap_or_default(), "layer", "name");
+    let [place, other_place] =
+        [layer, other].map(|layer| xml::locate(source, layer.span().unwrap_or_default(), "layer", "name"));
     let reference = LayerRef::of(&Place::default(), layer);
     Diagnostic { layer: Some(reference), ..Diagnostic::new(Code::NameCollision, message) }
-        .at(place(layer), "the layer with this name")
-        .at(place(other), "a tensor of this layer has the same name")
+        .at(place, "the layer with this name")
+        .at(other_place, "a tensor of this layer has the same name")
         .help("rename the layer or the tensor: in version 10 OpenVINO finds inputs and outputs by both names")
 }

@@ -109,15 +109,16 @@ impl Walk<'_> {
         /// The most values of a constant that is a shape or an axis, and the least magnitude that is neither.
         const MOST_VALUES: u64 = 16;
         const LEAST: u128 = 1 << 40;
-        let is_small = |stored: &Stored| stored.element_type == ElementType::I64 && stored.count <= MOST_VALUES;
-        let is_absurd =
-            |value: i128| value.unsigned_abs() >= LEAST && value != i64::MAX.into() && value != i64::MIN.into();
         let (mut integers, mut absurd, mut first) = (0, 0, None);
         for (at, graph) in model.walk() {
             for layer in graph.layers().filter(|layer| is_constant(layer)) {
-                let Some(stored) = Stored::of(layer).filter(is_small) else { continue };
+                let stored = Stored::of(layer).filter(|it| it.element_type == ElementType::I64);
+                let Some(stored) = stored.filter(|it| it.count <= MOST_VALUES) else { continue };
                 integers += 1;
-                if let Some(value) = stored.find_integer(&model.weights, is_absurd) {
+                let found = stored.find_integer(&model.weights, |value| {
+                    value.unsigned_abs() >= LEAST && value != i64::MAX.into() && value != i64::MIN.into()
+                });
+                if let Some(value) = found {
                     absurd += 1;
                     first.get_or_insert((at.clone(), layer, value));
                 }
@@ -148,8 +149,8 @@ impl Walk<'_> {
             .collect();
         constants.sort_by_key(|((start, end), ..)| (*start, *end));
         constants.dedup_by_key(|(place, ..)| *place);
-        let overlaps = |at: &usize| constants[at + 1].0.0 < constants[*at].0.1;
-        let inside: Vec<usize> = (0..constants.len().saturating_sub(1)).filter(overlaps).collect();
+        let inside = (1..constants.len()).filter(|&at| constants[at].0.0 < constants[at - 1].0.1);
+        let inside: Vec<usize> = inside.map(|at| at - 1).collect();
         let (at, message, help) = if self.numpy_header(model) == Some(extra) {
             let message =
                 message!("the .bin begins with the header of a NumPy file, {} bytes before the first constant"; extra);

@@ -148,8 +148,8 @@ impl Attr {
         if let (AttrKind::Int | AttrKind::Unsigned | AttrKind::Bytes, Some(number)) = (self.kind, hexadecimal) {
             return number.to_string();
         }
-        let is_part = |c: char| c.is_ascii_digit() || "+-.".contains(c);
-        let texts = text.split(|c| !is_part(c)).filter(|text| text.parse::<f64>().is_ok());
+        let parts = text.split(|c: char| !c.is_ascii_digit() && !"+-.".contains(c));
+        let texts = parts.filter(|text| text.parse::<f64>().is_ok());
         match self.kind {
             AttrKind::Float => match float_prefix(text) {
                 Some((number, _)) => format!("{number:?}"),
@@ -179,12 +179,12 @@ impl Attr {
             return Ok((Range::new(start, list.len()), false));
         }
         list.truncate(start);
-        let integer = |field: &str| match self.integer(field)? {
+        let expected = if unsigned { "a list of non-negative integers" } else { "a list of integers" };
+        read_list(text, list, |field| match self.integer(field)? {
             (number, _) if unsigned && number < 0 => Err(self.invalid(field, "a non-negative integer")),
             number => Ok(number),
-        };
-        let expected = if unsigned { "a list of non-negative integers" } else { "a list of integers" };
-        read_list(text, list, integer).map_err(|_| self.invalid(text, expected))
+        })
+        .map_err(|_| self.invalid(text, expected))
     }
 
     fn float(&self, text: &str) -> Result<(f64, bool), Fault> {
@@ -285,8 +285,8 @@ struct Range {
 
 impl Range {
     fn new(start: usize, end: usize) -> Self {
-        let narrow = |place| u32::try_from(place).unwrap_or(u32::MAX);
-        Self { start: narrow(start), end: narrow(end) }
+        let [start, end] = [start, end].map(|place| u32::try_from(place).unwrap_or(u32::MAX));
+        Self { start, end }
     }
 
     fn of<T: Copy>(self, values: &[T]) -> List<T> {
@@ -352,14 +352,14 @@ impl Layer {
     #[must_use]
     pub fn free_texts(&self) -> Vec<&str> {
         let operation = self.operation();
-        let is_free = |attribute: &&Attribute| match operation {
+        let free = self.attributes.iter().filter(|attribute| match operation {
             Some(operation) => operation.attribute(&attribute.name).is_none_or(|row| {
                 matches!(row.kind, AttrKind::Text | AttrKind::Texts) && !attribute.value.is_empty()
                     || !row.is_clear(&attribute.value)
             }),
             None => attribute.value.split(',').any(|part| part.trim().parse::<f64>().is_err()),
-        };
-        self.attributes.iter().filter(is_free).map(|attribute| &*attribute.name).collect()
+        });
+        free.map(|attribute| &*attribute.name).collect()
     }
 }
 
@@ -381,6 +381,17 @@ impl AttributeValues {
         values
     }
 
+    /// As [`of`](Self::of), but the first attribute that the operation refuses is an error.
+    pub(crate) fn checked(layer: &Layer, operation: &Operation) -> Result<Self, Fault> {
+        let mut values = Self::default();
+        for finding in values.read(layer, operation) {
+            if let Finding::Refused(fault) = finding {
+                return Err(fault);
+            }
+        }
+        Ok(values)
+    }
+
     /// Parses the attributes of a layer that its operation defines, and returns the findings.
     pub(crate) fn read(&mut self, layer: &Layer, operation: &Operation) -> Vec<Finding> {
         let rows = operation.attributes;
@@ -388,10 +399,9 @@ impl AttributeValues {
         let mut next = 0;
         for attribute in layer.attributes.iter() {
             // Fast case: the file has the attributes in the order of the operation table.
-            let is_it = |row: &Attr| row.name == attribute.name;
             let found = match rows.get(next) {
-                Some(row) if is_it(row) => Some(next),
-                _ => rows.iter().position(is_it),
+                Some(row) if row.name == attribute.name => Some(next),
+                _ => rows.iter().position(|row| row.name == attribute.name),
             };
             let Some(at) = found else { continue };
             next = at + 1;
@@ -512,8 +522,8 @@ impl<'a> Attributes<'a> {
     fn position(&self, name: &'static str) -> Option<usize> {
         let rows = self.operation.attributes;
         // Names usually come from the same constant, and comparing addresses is faster than comparing text.
-        let is_same = |row: &Attr| std::ptr::eq(row.name, name);
-        rows.iter().position(is_same).or_else(|| rows.iter().position(|row| row.name == name))
+        let same = rows.iter().position(|row| std::ptr::eq(row.name, name));
+        same.or_else(|| rows.iter().position(|row| row.name == name))
     }
 
     fn written(&self, name: &str, position: usize) -> Option<&'a str> {
@@ -531,10 +541,10 @@ impl<'a> Attributes<'a> {
         match self.written(name, at).or(attribute.default) {
             Some(text) => Ok((attribute, text)),
             None => {
-                let is_missing = |row: &&Attr| row.default.is_none() && self.layer.attribute(row.name).is_none();
                 // A constant with its data in the attribute `value` needs no offset in the .bin.
                 let in_text = self.layer.attribute("value").is_some();
-                let missing = self.operation.attributes.iter().filter(is_missing).map(|row| row.name);
+                let needed = self.operation.attributes.iter().filter(|row| row.default.is_none()).map(|row| row.name);
+                let missing = needed.filter(|name| self.layer.attribute(name).is_none());
                 let missing: Vec<_> = missing.filter(|name| !in_text || !["offset", "size"].contains(name)).collect();
                 let quoted = list(missing.iter().map(|name| format!("`{name}`")).collect(), "and");
                 let attributes = if missing.len() > 1 { "attributes" } else { "attribute" };

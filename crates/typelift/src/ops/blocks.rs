@@ -158,9 +158,8 @@ fn batch_to_space(cx: &mut Context) -> Result<(), Fault> {
             return Err(Fault::value(&[2, 3], message!("`BatchToSpace` cannot crop by {}"; crop)));
         }
         for (axis, (out, &dim)) in out.iter_mut().zip(dims).enumerate().skip(1) {
-            let at = |list: &[i64]| list.get(axis).copied().unwrap_or(0);
-            let crop = at(&begin).saturating_add(at(&end));
-            let block = blocks.as_deref().map_or(Dim::at_least(1), |blocks| Dim::fixed(at(blocks)));
+            let crop = at(&begin, axis).saturating_add(at(&end, axis));
+            let block = blocks.as_deref().map_or(Dim::at_least(1), |blocks| Dim::fixed(at(blocks, axis)));
             let whole = dim * block;
             if whole.value().is_some_and(|length| blocks.is_some() && crop > length) {
                 let message = message!("`BatchToSpace` cannot crop {}, on axis {}, by {}"; whole, axis, crop);
@@ -188,13 +187,12 @@ fn space_to_batch(cx: &mut Context) -> Result<(), Fault> {
     }
     if let (Some(blocks), Some((begin, end))) = (blocks, pads) {
         for (axis, (out, &dim)) in out.iter_mut().zip(dims).enumerate().skip(1) {
-            let at = |list: &[i64]| list.get(axis).copied().unwrap_or(0);
-            let block = at(&blocks);
+            let block = at(&blocks, axis);
             if block < 1 {
                 let message = message!("the block_shape of `SpaceToBatch` gives axis {} blocks of {}"; axis, block);
                 return Err(Fault::value(&[1], message).rule("block_shape needs one length for each axis, 1 or more"));
             }
-            let padded = dim + Dim::from(at(&begin)) + Dim::from(at(&end));
+            let padded = dim + Dim::from(at(&begin, axis)) + Dim::from(at(&end, axis));
             *out = divided(cx, axis, padded, block)?;
             if padded.upper().is_none() {
                 // OpenVINO does not divide the upper bound if it is open.
@@ -226,6 +224,10 @@ fn shuffle_channels(cx: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
+fn at(list: &[i64], axis: usize) -> i64 {
+    list.get(axis).copied().unwrap_or(0)
+}
+
 fn extract_image_patches(cx: &mut Context) -> Result<(), Fault> {
     check_rank(cx, 0, "data", &[4])?;
     let pair = |name: &'static str| match cx.ints(name)?.as_slice() {
@@ -251,13 +253,11 @@ fn extract_image_patches(cx: &mut Context) -> Result<(), Fault> {
     };
     let shape = match cx.shape(0).dims() {
         Some(&[batch, depth, rows, columns]) => {
-            let count = |dim: Dim, size: i64, stride: i64, rate: i64| {
-                let reach = rate.wrapping_mul(size.wrapping_sub(1));
-                steps(if valid { dim - Dim::from(reach) } else { dim }, stride)
-            };
             let elements = Dim::from(sizes[0].wrapping_mul(sizes[1]));
-            let rows = count(rows, sizes[0], strides[0], rates[0]);
-            let columns = count(columns, sizes[1], strides[1], rates[1]);
+            let [rows, columns] = [(rows, 0), (columns, 1)].map(|(dim, axis)| {
+                let reach = rates[axis].wrapping_mul(sizes[axis].wrapping_sub(1));
+                steps(if valid { dim - Dim::from(reach) } else { dim }, strides[axis])
+            });
             [batch, depth * elements, rows, columns].into_iter().collect()
         }
         _ => Shape::of_rank(4),

@@ -112,14 +112,12 @@ fn if_(cx: &mut Context) -> Result<(), Fault> {
             (left, right) if left == right || right == ElementType::Dynamic => left,
             (ElementType::Dynamic, right) => right,
             (left, right) => {
-                let of = |side: &Joints, at: usize| side.producer(cx, side.outputs[at].result);
+                let results = [&then, &otherwise].map(|side| (side.body, side.outputs[output].result));
                 let message = message!(
                     "output {} is {} from {} in `then_body` and {} from {} in `else_body`";
-                    output, left, of(&then, output), right, of(&otherwise, output)
+                    output, left, then.producer(cx, results[0].1), right, otherwise.producer(cx, results[1].1)
                 );
                 let fault = Fault::types(&[], message).rule("both branches must have the same element type");
-                let results =
-                    [(then.body, then.outputs[output].result), (otherwise.body, otherwise.outputs[output].result)];
                 cx.align_results(results).ok_or_else(|| fault.help("insert a Convert before one of the Results"))?
             }
         };
@@ -135,12 +133,11 @@ pub(crate) fn check_port_maps(bodies: &[Body]) -> Result<(), Fault> {
 
 /// Unlike [`Dim::hull`], it omits bounds.
 fn either(left: &Shape, right: &Shape) -> Shape {
-    let either = |(&left, &right): (&Dim, &Dim)| match (left.is_fixed(), right.is_fixed()) {
-        (true, true) => left.hull(right),
-        _ => Dim::ANY,
-    };
     match (left.dims(), right.dims()) {
-        (Some(left), Some(right)) if left.len() == right.len() => left.iter().zip(right).map(either).collect(),
+        (Some(left), Some(right)) if left.len() == right.len() => {
+            let pairs = left.iter().zip(right);
+            pairs.map(|(a, b)| if a.is_fixed() && b.is_fixed() { a.hull(*b) } else { Dim::ANY }).collect()
+        }
         // A scalar matches a list of one element.
         (Some([]), Some([list])) | (Some([list]), Some([])) => {
             [if *list == Dim::ONE { Dim::ONE } else { Dim::ANY }].into_iter().collect()
@@ -223,8 +220,8 @@ fn tensor_iterator(cx: &mut Context) -> Result<(), Fault> {
         let Some(Slices { axis, start, end, part_size }) = entrance.slices else { continue };
         let dim = usize::try_from(axis).ok().and_then(|axis| cx.shape(entrance.input).dims()?.get(axis));
         if let Some(length) = dim.and_then(|dim| dim.value()) {
-            let from_start = |place: i64| if place < 0 { length.wrapping_add(place) } else { place };
-            let reach = from_start(end).wrapping_sub(from_start(start)).wrapping_abs().wrapping_add(1);
+            let [start, end] = [start, end].map(|at| if at < 0 { length.wrapping_add(at) } else { at });
+            let reach = end.wrapping_sub(start).wrapping_abs().wrapping_add(1);
             iterations = Some(parts(reach, part_size)?);
         }
     }
@@ -352,10 +349,10 @@ impl Joints {
             count if count == expected => Ok(()),
             count => {
                 let free: Vec<_> = (own..count).filter(|at| self.inputs.iter().all(|it| it.input != *at)).collect();
-                let entries = || cx.bodies[self.body].port_map().iter().filter(|it| it.direction == Direction::Input);
-                let is_twice = |port: i64| entries().filter(|it| it.external_port_id == port).count() > 1;
-                let twice = entries().map(|it| it.external_port_id).find(|&port| port >= 0 && is_twice(port));
-                let twice = twice.map(|port| message!(": two entries name input {}"; port)).unwrap_or_default();
+                let entries = cx.bodies[self.body].port_map().iter().filter(|it| it.direction == Direction::Input);
+                let ports: Vec<_> = entries.map(|it| it.external_port_id).filter(|&port| port >= 0).collect();
+                let twice = ports.iter().enumerate().find(|(at, port)| ports[at + 1..].contains(port));
+                let twice = twice.map(|(_, port)| message!(": two entries name input {}"; *port)).unwrap_or_default();
                 let message =
                     message!("`{}` has {} inputs, but its port map uses {}{}"; cx.ty(), count, expected, twice);
                 let help = "map every input to a Parameter of the body, or take its edge out";
@@ -456,10 +453,10 @@ impl Joints {
                 if input.shape.relaxes(&found) {
                     continue;
                 }
-                let widened = |(&taken, &found): (&Dim, &Dim)| if taken.relaxes(found) { taken } else { Dim::ANY };
                 input.shape = match (input.shape.dims(), found.dims()) {
                     (Some(taken), Some(found)) if taken.len() == found.len() => {
-                        taken.iter().zip(found).map(widened).collect()
+                        let pairs = taken.iter().zip(found);
+                        pairs.map(|(&taken, &found)| if taken.relaxes(found) { taken } else { Dim::ANY }).collect()
                     }
                     _ => Shape::dynamic(),
                 };

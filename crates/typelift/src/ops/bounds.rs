@@ -54,8 +54,8 @@ pub(super) fn converted(x: &Array, to: ElementType) -> Option<Array> {
     if x.element_type == to || matches!((x.element_type, to), (Nf4, _) | (F16, Nf4)) {
         return Some(converted);
     }
-    let is_narrow = |ty: ElementType| (ty.is_integer() || ty == Boolean) && ty.bits() <= 16;
-    if is_narrow(x.element_type) || is_narrow(to) || x.len() == 0 {
+    let is_narrow = [x.element_type, to].iter().any(|&ty| (ty.is_integer() || ty == Boolean) && ty.bits() <= 16);
+    if is_narrow || x.len() == 0 {
         return Some(converted);
     }
     array::largest(x.element_type)?;

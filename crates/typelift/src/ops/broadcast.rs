@@ -7,7 +7,6 @@ use super::common::check_type;
 use super::evaluate::{DATA, Evaluate};
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Spread, evaluate, is_constant};
 use crate::findings::{Text, message};
-use crate::model::graph::Layer;
 use crate::model::shape::{BroadcastMode, Dim, ListInput, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
@@ -70,16 +69,16 @@ fn broadcast(cx: &mut Context) -> Result<(), Fault> {
 fn joined_target(cx: &mut Context) -> Option<Shape> {
     let concat = cx.graph().layer(cx.feed(1)?.layer).filter(|layer| layer.ty() == "Concat")?;
     let count = usize::try_from(cx.shape(1).to_static()?.first().copied()?).ok()?;
-    let numbers = cx.graph().feeds(concat.id()).into_iter().collect::<Option<SmallVec<[_; 4]>>>()?;
-    let number = |(layer, port): (&Layer, usize)| {
+    let numbers = cx.graph().feeds(concat.id()).into_iter().collect::<Option<SmallVec<[_; 4]>>>();
+    let dims = numbers.filter(|numbers| numbers.len() == count)?.into_iter().map(|(layer, port)| {
         if !is_constant(layer) {
             return Some(Dim::ANY);
         }
         let graph = cx.graph();
         let bounds = cx.around_mut().bounds(graph, layer.id().output(port))?;
         Some(Dim::fixed(bounds.lower.first_integer()?))
-    };
-    (numbers.len() == count).then(|| numbers.into_iter().map(number).collect())?
+    });
+    dims.collect()
 }
 
 fn length_of<T>(list: &Shape) -> ListInput<T> {

@@ -8,10 +8,10 @@ use crate::findings::message;
 use crate::model::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
-    decoder("I420toBGR", from_i420).inputs(1, 3),
-    decoder("I420toRGB", from_i420).inputs(1, 3),
-    decoder("NV12toBGR", from_nv12).inputs(1, 2),
-    decoder("NV12toRGB", from_nv12).inputs(1, 2),
+    decoder("I420toBGR", |cx| from_yuv(cx, 3, 1)).inputs(1, 3),
+    decoder("I420toRGB", |cx| from_yuv(cx, 3, 1)).inputs(1, 3),
+    decoder("NV12toBGR", |cx| from_yuv(cx, 2, 2)).inputs(1, 2),
+    decoder("NV12toRGB", |cx| from_yuv(cx, 2, 2)).inputs(1, 2),
     encoder("BGRtoNV12"),
     encoder("RGBtoNV12"),
 ];
@@ -62,14 +62,6 @@ fn check_even(cx: &Context, height: Dim, width: Dim) -> Result<(), Fault> {
         }
     }
     Ok(())
-}
-
-fn from_nv12(cx: &mut Context) -> Result<(), Fault> {
-    from_yuv(cx, 2, 2)
-}
-
-fn from_i420(cx: &mut Context) -> Result<(), Fault> {
-    from_yuv(cx, 3, 1)
 }
 
 /// Infers the conversion from one plane, or from `planes` planes whose chroma planes have `chroma` channels.

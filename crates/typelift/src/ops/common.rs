@@ -102,19 +102,20 @@ pub(super) fn check_type_in(
     if types.contains(&ty) {
         return Ok(());
     }
-    let known = types.iter().copied().filter(|&ty| ty != ElementType::Dynamic);
-    let names = list(known.clone().map(|ty| ty.to_string()).collect(), "or");
+    let known: Vec<_> = types.iter().copied().filter(|&ty| ty != ElementType::Dynamic).collect();
+    let names = list(known.iter().map(ToString::to_string).collect(), "or");
     let message = message!("`{}` takes {} as {}, but gets {}"; cx.ty(), Text(names), role, ty);
     let fault = Fault::unsupported(input, message);
-    let is_like = |other: &ElementType| other.is_integer() == ty.is_integer() && other.is_float() == ty.is_float();
-    let holds = |other: &ElementType| fidelity(ty, *other).is_some_and(|fidelity| fidelity.is_exact());
+    let mut like = known.clone();
+    like.retain(|other| other.is_integer() == ty.is_integer() && other.is_float() == ty.is_float());
     // The suggestion is the narrowest type of the same kind that holds every value, or the widest. Otherwise it is the
     // only type, or the only one of a kind.
-    let narrowest = known.clone().filter(is_like).filter(holds).min_by_key(|ty| ty.bits());
-    let one_kind = known.clone().all(ElementType::is_integer) || known.clone().count() == 1;
-    let widest = || known.clone().filter(|other| is_like(other) || one_kind).max_by_key(|ty| ty.bits());
-    Err(match narrowest.or_else(widest) {
-        Some(wanted) => fault.wants(wanted),
+    let exact = like.iter().filter(|other| fidelity(ty, **other).is_some_and(|fidelity| fidelity.is_exact()));
+    let one_kind = known.iter().all(|ty| ty.is_integer()) || known.len() == 1;
+    let others = if one_kind { &known } else { &like };
+    let wanted = exact.min_by_key(|ty| ty.bits()).or_else(|| others.iter().max_by_key(|ty| ty.bits()));
+    Err(match wanted {
+        Some(&wanted) => fault.wants(wanted),
         None => fault.help("insert a Convert before it"),
     })
 }

@@ -265,7 +265,7 @@ impl<'a> Context<'a> {
         }
         let exact = self.exact_list(input);
         self.check_readable(input, exact.is_some())?;
-        Ok(exact.map(|bounds| as_read(bounds.lower.element_type, bounds.lower.to_integers())))
+        Ok(exact.map(|bounds| as_read(&bounds.lower)))
     }
 
     pub(crate) fn reals(&mut self, input: usize) -> Result<Option<Few<f64>>, Fault> {
@@ -289,17 +289,18 @@ impl<'a> Context<'a> {
         let bounds = self.bounds_of_list(input);
         self.check_readable(input, bounds.is_some())?;
         let narrow = self.element_type(input) == ElementType::I32;
-        let widen = |end: i64| match end {
-            end if narrow && end == i64::from(i32::MAX) => i64::MAX,
-            end if narrow && end == i64::from(i32::MIN) => i64::MIN,
-            end => end,
-        };
         Ok(bounds.map(|bounds| {
-            let read = |end: &Array| as_read(end.element_type, end.to_integers());
-            let lower = read(&bounds.lower);
-            let upper = bounds.upper.as_deref().map(read);
-            let upper = upper.as_ref().unwrap_or(&lower);
-            lower.iter().zip(upper).map(|(&lower, &upper)| (widen(lower), widen(upper))).collect()
+            let lower = as_read(&bounds.lower);
+            let upper = bounds.upper.as_deref().map(as_read);
+            let pairs = lower.iter().zip(upper.as_ref().unwrap_or(&lower));
+            let ends = pairs.map(|(&lower, &upper)| {
+                [lower, upper].map(|end| match i32::try_from(end) {
+                    Ok(i32::MAX) if narrow => i64::MAX,
+                    Ok(i32::MIN) if narrow => i64::MIN,
+                    _ => end,
+                })
+            });
+            ends.map(Into::into).collect()
         }))
     }
 
@@ -322,9 +323,9 @@ impl<'a> Context<'a> {
         let constant = self.constant(input)?;
         let count = self.shape(input).element_count().filter(|&count| count <= Shape::MAX_RANK as u64)?;
         let (offset, count) = (constant.byte_count("offset")?, usize::try_from(count).ok()?);
-        let read = |length| self.weights().read(offset, length);
         // Bytes beyond the end of the weights are unknown.
-        let mut bytes = read(count).or_else(|| read(count.div_ceil(2)))?;
+        let lengths = [count, count.div_ceil(2)];
+        let mut bytes = lengths.into_iter().find_map(|length| self.weights().read(offset, length))?;
         bytes.resize(count, 0);
         Some(bytes.into_iter().map(|byte| i64::from(byte as i8)).collect())
     }
@@ -373,11 +374,8 @@ impl<'a> Context<'a> {
         let ends = bounds.lower.to_integers().into_iter().zip(bounds.upper().to_integers());
         // The largest number of the type means that the dimension is unlimited.
         let open = if self.element_type(input) == ElementType::I32 { i64::from(i32::MAX) } else { i64::MAX };
-        let widen = |end: i64| if end == open { i64::MAX } else { end };
-        let dims = ends.map(|(lower, upper)| match (lower, upper) {
-            (lower, upper) if lower < 0 || upper < 0 => None,
-            (lower, upper) => Some(Dim::between(widen(lower), widen(upper))),
-        });
+        let ends = ends.map(|ends| <[i64; 2]>::from(ends).map(|end| if end == open { i64::MAX } else { end }));
+        let dims = ends.map(|[lower, upper]| (lower >= 0 && upper >= 0).then(|| Dim::between(lower, upper)));
         match dims.collect() {
             Some(shape) => Ok(Some(shape)),
             None => Err(Fault::value(&[input], "a value that is used as dimension may be negative")),
@@ -438,14 +436,14 @@ impl<'a> Context<'a> {
 }
 
 /// Values of 4-bit elements as OpenVINO reads them: by mistake one per byte, with two elements in each.
-fn as_read(element_type: ElementType, values: Few<i64>) -> Few<i64> {
-    if element_type.bits() != 4 {
+fn as_read(array: &Array) -> Few<i64> {
+    let values = array.to_integers();
+    if array.element_type.bits() != 4 {
         return values;
     }
-    let byte = |pair: &[i64]| i64::from(pair.iter().rev().fold(0, |byte, value| byte << 4 | (value & 15)) as i8);
-    let count = values.len();
+    let bytes = values.chunks(2).map(|pair| pair.iter().rev().fold(0, |byte, value| byte << 4 | (value & 15)) as i8);
     // Values beyond the last byte are unknown.
-    values.chunks(2).map(byte).chain(std::iter::repeat(0)).take(count).collect()
+    bytes.map(i64::from).chain(std::iter::repeat(0)).take(values.len()).collect()
 }
 
 /// The range that a text such as `1-8`, `1:8` or `8..1` most likely means.

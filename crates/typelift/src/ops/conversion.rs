@@ -19,8 +19,8 @@ pub struct Conversion {
 impl Conversion {
     /// Returns the input types whose values can change, with the possible loss of each.
     pub fn lossy(&self) -> impl Iterator<Item = (ElementType, Fidelity)> {
-        let lost = |&from: &ElementType| Some((from, fidelity(from, self.to)?));
-        self.from.iter().filter_map(lost).filter(|(_, fidelity)| !fidelity.is_exact())
+        let known = self.from.iter().filter_map(|&from| Some((from, fidelity(from, self.to)?)));
+        known.filter(|(_, fidelity)| !fidelity.is_exact())
     }
 }
 

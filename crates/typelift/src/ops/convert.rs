@@ -44,11 +44,11 @@ pub(crate) fn promotion(attributes: &Attributes, inputs: &[&OutputPort]) -> Resu
         pytorch_scalar_promotion: attributes.bool("pytorch_scalar_promotion")?,
         u64_integer_promotion_target: attributes.type_attribute("u64_integer_promotion_target")?,
     };
-    let operand = |input: usize| match inputs.get(input) {
+    let operands = [0, 1].map(|input| match inputs.get(input) {
         Some(port) => Operand::new(port.element_type, category(&port.shape)),
         None => Operand::new(ElementType::Dynamic, Category::UnknownRank),
-    };
-    Ok((options, [operand(0), operand(1)]))
+    });
+    Ok((options, operands))
 }
 
 fn convert_promote_types(cx: &mut Context) -> Result<(), Fault> {

@@ -32,12 +32,9 @@ pub(super) const ROWS: &[Operation] = &[
         "pads_end",
         "dilations",
     ]),
-    backward("GroupConvolutionBackpropData", group_convolution_backprop).shaped_by(&[2]).requires(&[
-        "strides",
-        "pads_begin",
-        "pads_end",
-        "dilations",
-    ]),
+    backward("GroupConvolutionBackpropData", |cx| transposed(cx, 3, |cx| group_channels(cx, 1, 2)))
+        .shaped_by(&[2])
+        .requires(&["strides", "pads_begin", "pads_end", "dilations"]),
     deformable(1).until(7).inputs(3, 3).ties(Ties::All).attributes(before("bilinear_interpolation_pad", DEFORMABLE)),
     deformable(8).inputs(3, 4).ties(Ties::Inputs(&[0, 1, 2])).attributes(DEFORMABLE),
 ];
@@ -302,10 +299,6 @@ fn convolution_backprop(cx: &mut Context) -> Result<(), Fault> {
         check_channels(cx, 0)?;
         Ok(dim(cx.shape(1), 1))
     })
-}
-
-fn group_convolution_backprop(cx: &mut Context) -> Result<(), Fault> {
-    transposed(cx, 3, |cx| group_channels(cx, 1, 2))
 }
 
 fn transposed(cx: &mut Context, lead: usize, channels: fn(&Context) -> Result<Dim, Fault>) -> Result<(), Fault> {

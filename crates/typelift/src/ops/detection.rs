@@ -338,8 +338,8 @@ fn detection_output(cx: &mut Context) -> Result<(), Fault> {
     if additional {
         found.match_additional(images)?;
     }
-    let known = |count| if count == 0 { Dim::ANY } else { Dim::from(count) };
-    let (priors, classes) = (known(found.priors), known(found.classes));
+    let [priors, classes] =
+        [found.priors, found.classes].map(|count| if count == 0 { Dim::ANY } else { Dim::from(count) });
     let detections = match (keep, top_k) {
         (1.., _) => images * Dim::fixed(keep),
         (-1, 1..) => images * Dim::fixed(top_k) * classes,
@@ -405,13 +405,12 @@ fn prior_box(cx: &mut Context) -> Result<(), Fault> {
 fn priors_per_place(cx: &Context) -> Result<i64, Fault> {
     let count = |name| cx.floats(name).map(|list| i64::try_from(list.len()).unwrap_or(i64::MAX));
     let flip = cx.bool("flip")?;
-    let rounded = |ratio: f32| ((f64::from(ratio) * 1e6).round() / 1e6) as f32 + 0.0;
     let mut ratios = HashSet::from([1_f32.to_bits()]);
     for ratio in cx.floats("aspect_ratio")? {
         let ratio = ratio as f32;
-        ratios.insert(rounded(ratio).to_bits());
-        if flip {
-            ratios.insert(rounded(1.0 / ratio).to_bits());
+        for ratio in [ratio, 1.0 / ratio].into_iter().take(1 + usize::from(flip)) {
+            let rounded = ((f64::from(ratio) * 1e6).round() / 1e6) as f32 + 0.0;
+            ratios.insert(rounded.to_bits());
         }
     }
     let ratios = i64::try_from(ratios.len()).unwrap_or(i64::MAX);

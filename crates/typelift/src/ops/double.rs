@@ -5,7 +5,7 @@ use std::rc::Rc;
 use typelift_promote::ElementType;
 
 use super::evaluate::Bounds;
-use super::{AttributeValues, Fault, Finding, Outputs, Subject, Surroundings};
+use super::{AttributeValues, Fault, Outputs, Subject, Surroundings};
 use crate::base::hash::HashMap;
 use crate::ops::values::array::Array;
 
@@ -75,10 +75,7 @@ impl Double {
     fn ask(&mut self, graph: &Graph, id: LayerId, inputs: &[&OutputPort]) -> Result<Outputs, Fault> {
         let layer = graph.layer(id).expect("the layer was added");
         let operation = layer.operation().expect("a known operation");
-        let mut values = AttributeValues::default();
-        let findings = values.read(layer, operation);
-        let refused = |finding| if let Finding::Refused(fault) = finding { Some(fault) } else { None };
-        findings.into_iter().find_map(refused).map_or(Ok(()), Err)?;
+        let values = AttributeValues::checked(layer, operation)?;
         Subject { graph, layer, operation, values: &values, given: None }.infer(inputs, &mut [], self)
     }
 }

@@ -141,7 +141,7 @@ fn padded(dim: Dim, begin: (i64, i64), end: (i64, i64)) -> Dim {
     }
     // OpenVINO treats a negative sum as unlimited.
     let sum = |length: i64, pads: i64| length.checked_add(pads).filter(|&sum| sum >= 0);
-    let open = |(least, most): (i64, i64)| least == 0 && [-1, i64::MAX].contains(&most);
-    let upper = if open(begin) || open(end) { None } else { dim.upper().and_then(|length| sum(length, most)) };
+    let open = [begin, end].iter().any(|&(least, most)| least == 0 && [-1, i64::MAX].contains(&most));
+    let upper = if open { None } else { dim.upper().and_then(|length| sum(length, most)) };
     Dim::between(sum(dim.lower(), least).unwrap_or(0), upper.unwrap_or(i64::MAX))
 }

@@ -151,7 +151,7 @@ fn help_with_shape(name: &'static str, text: &str) -> Message {
             message!("write {}=\"{}\": dimensions are separated by commas"; name, Text(dims.join(",")))
         }
         None => {
-            let dim = |dim: &str| {
+            let dims = text.split(',').map(|dim| {
                 let dim = dim.trim();
                 let dim = dim.strip_suffix(".0").unwrap_or(dim);
                 if !dim.trim().is_empty() && Shape::parse_lenient(dim).is_ok() {
@@ -159,8 +159,8 @@ fn help_with_shape(name: &'static str, text: &str) -> Message {
                 } else {
                     "?".to_owned()
                 }
-            };
-            let dims: Vec<_> = text.split(',').map(dim).collect();
+            });
+            let dims: Vec<_> = dims.collect();
             let rule = if dims.iter().any(|dim| dim == "?") { ": `?` is a dimension that is not fixed" } else { "" };
             message!("write {}=\"{}\"{}"; name, Text(dims.join(",")), rule)
         }

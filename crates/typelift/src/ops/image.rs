@@ -118,18 +118,12 @@ fn reorg_yolo(cx: &mut Context) -> Result<(), Fault> {
         let message = message!("`ReorgYolo` needs at least {} channels, but gets {}"; cells, channels);
         return Err(Fault::shapes(&[0], message).rule("channels >= stride x stride"));
     }
-    let divide = |length: Dim| {
-        divide(length, stride).ok_or_else(|| {
-            Fault::shapes(
-                &[0],
-                message!(
-                    "height {} and width {} of the data must be multiples of the stride {}";
-                    height, width, stride
-                ),
-            )
-        })
+    let (Some(rows), Some(columns)) = (divide(height, stride), divide(width, stride)) else {
+        let message =
+            message!("height {} and width {} of the data must be multiples of the stride {}"; height, width, stride);
+        return Err(Fault::shapes(&[0], message));
     };
-    let shape = [batch, channels * Dim::from(cells), divide(height)?, divide(width)?].into_iter().collect();
+    let shape = [batch, channels * Dim::from(cells), rows, columns].into_iter().collect();
     cx.output(cx.element_type(0), shape);
     Ok(())
 }

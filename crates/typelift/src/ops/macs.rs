@@ -34,14 +34,12 @@ impl Macs {
 /// ```
 #[must_use]
 pub fn macs(graph: &Graph, layer: &Layer) -> Macs {
-    let shape = |feed: Option<(&Layer, usize)>| {
-        feed.and_then(|(producer, port)| producer.outputs().get(port))
-            .map_or_else(Shape::dynamic, |it| it.shape().clone())
-    };
     if !has_macs(layer) {
         return Macs::default();
     }
-    let inputs: Vec<Shape> = graph.feeds(layer.id()).into_iter().map(shape).collect();
+    let feeds = graph.feeds(layer.id()).into_iter();
+    let ports = feeds.map(|feed| feed.and_then(|(producer, port)| producer.outputs().get(port)));
+    let inputs: Vec<_> = ports.map(|port| port.map_or_else(Shape::dynamic, |port| port.shape().clone())).collect();
     let output = layer.outputs().first().map_or_else(Shape::dynamic, |port| port.shape().clone());
     let is_open = inputs.iter().chain([&output]).any(|shape| !shape.is_static());
     let dims: Vec<_> = inputs.iter().map(Shape::dims).collect();

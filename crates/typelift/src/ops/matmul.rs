@@ -238,19 +238,20 @@ fn unequal(label: u8, input: usize) -> Fault {
 
 /// Parses an equation into the labels of the inputs and those of the output.
 fn parse_equation(equation: &str) -> Result<(Vec<Vec<u8>>, Vec<u8>), Fault> {
-    let parse = |subscript: &str| {
-        parse_subscript(subscript).ok_or_else(|| {
+    let (inputs, output) = match equation.split_once("->") {
+        Some((inputs, output)) => (inputs, Some(output)),
+        None => (equation, None),
+    };
+    let mut subscripts = Vec::new();
+    for subscript in output.into_iter().chain(inputs.split(',')) {
+        subscripts.push(parse_subscript(subscript).ok_or_else(|| {
             let message = message!("`{}` in `equation` is not a valid subscript"; subscript);
             Fault::attribute("equation", message)
                 .rule("a subscript consists of letters and at most one `...`, without spaces")
-        })
-    };
-    let (inputs, output) = match equation.split_once("->") {
-        Some((inputs, output)) => (inputs, Some(parse(output)?)),
-        None => (equation, None),
-    };
-    let subscripts = inputs.split(',').map(parse).collect::<Result<Vec<_>, _>>()?;
-    if let Some(output) = output {
+        })?);
+    }
+    if output.is_some() {
+        let output = subscripts.remove(0);
         return Ok((subscripts, output));
     }
     // Without `->` the output has the ellipsis and then all labels that occur once, in alphabetical order.
@@ -292,8 +293,8 @@ fn attention(cx: &mut Context) -> Result<(), Fault> {
     let count = cx.inputs.len();
     let causal = cx.bool("causal")?;
     // A mask may also be boolean, and of any type if it is not used.
-    let tied = |&input: &usize| input != 3 || (!causal && cx.element_type(3) != ElementType::Boolean);
-    let inputs: Vec<usize> = (0..count).filter(tied).collect();
+    let ignores_mask = causal || count > 3 && cx.element_type(3) == ElementType::Boolean;
+    let inputs: Vec<usize> = (0..count).filter(|&input| input != 3 || !ignores_mask).collect();
     let element_type = cx.merge_types(&inputs)?;
     cx.check_accepted(0, element_type)?;
     let mut query = Sequences::of(cx, 0, "query")?;

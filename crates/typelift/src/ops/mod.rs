@@ -705,8 +705,8 @@ const MOST_ALIKE: usize = 6;
 /// The operations that have all of these attributes, in the spelling of files; none if there are many.
 pub(crate) fn with_attributes<'n>(names: impl Iterator<Item = &'n str>) -> Vec<&'static str> {
     let names: Vec<_> = names.collect();
-    let has_all = |operation: &&Operation| names.iter().all(|name| operation.attribute(name).is_some());
-    let mut found: Vec<_> = all().filter(has_all).map(|operation| file_spelling(operation.name())).collect();
+    let having = all().filter(|operation| names.iter().all(|name| operation.attribute(name).is_some()));
+    let mut found: Vec<_> = having.map(|operation| file_spelling(operation.name())).collect();
     found.sort_unstable();
     found.dedup();
     if names.is_empty() || found.len() > MOST_ALIKE { Vec::new() } else { found }

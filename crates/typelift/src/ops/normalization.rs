@@ -9,14 +9,14 @@ use crate::findings::message;
 use crate::model::shape::Dim;
 
 pub(super) const ROWS: &[Operation] = &[
-    Operation::new("BatchNormInference", 0, batch_norm_first)
+    Operation::new("BatchNormInference", 0, |cx| normalize_batch(cx, 2, [0, 1, 3, 4]))
         .requires(&["epsilon"])
         .until(4)
         .inputs(5, 5)
         .ties(Ties::All)
         .accepts(Accepts::Real)
         .attributes(&[EPSILON]),
-    Operation::new("BatchNormInference", 5, batch_norm)
+    Operation::new("BatchNormInference", 5, |cx| normalize_batch(cx, 0, [1, 2, 3, 4]))
         .requires(&["epsilon"])
         .inputs(5, 5)
         .ties(Ties::All)
@@ -72,14 +72,6 @@ pub(super) const ROWS: &[Operation] = &[
 const EPSILON: Attr = Attr::new("epsilon", AttrKind::Float).default("0");
 const EPS: Attr = Attr::new("eps", AttrKind::Float).default("0");
 const NORMALIZE_VARIANCE: Attr = Attr::new("normalize_variance", AttrKind::Bool).default("true");
-
-fn batch_norm_first(cx: &mut Context) -> Result<(), Fault> {
-    normalize_batch(cx, 2, [0, 1, 3, 4])
-}
-
-fn batch_norm(cx: &mut Context) -> Result<(), Fault> {
-    normalize_batch(cx, 0, [1, 2, 3, 4])
-}
 
 fn normalize_batch(cx: &mut Context, data: usize, parameters: [usize; 4]) -> Result<(), Fault> {
     let element_type = cx.merge_types(&[0, 1, 2, 3, 4])?;

@@ -87,7 +87,7 @@ pub(crate) fn promotion_rule(
     let mut last = None;
     let found = openvino::trace(left, right, &options, &mut |step| last = Some(step)).ok()?;
     let changes = |other: Options| openvino::promote(left, right, &other) != Ok(found);
-    let decides = |name: &str| match name {
+    let names = operation.attribute_names().filter(|&name| match name {
         "promote_unsafe" => changes(Options { promote_unsafe: !options.promote_unsafe, ..options }),
         "pytorch_scalar_promotion" => {
             changes(Options { pytorch_scalar_promotion: !options.pytorch_scalar_promotion, ..options })
@@ -96,8 +96,7 @@ pub(crate) fn promotion_rule(
             OTHER_TYPES.iter().any(|&target| changes(Options { u64_integer_promotion_target: target, ..options }))
         }
         _ => false,
-    };
-    let names = operation.attribute_names().filter(|name| decides(name));
+    });
     let attributes = names.filter_map(|name| Some(setting(layer, operation.attribute(name)?))).collect();
     Some(PromotionRule { step: last, attributes })
 }

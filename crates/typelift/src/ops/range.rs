@@ -52,8 +52,8 @@ fn range(cx: &mut Context) -> Result<(), Fault> {
     let length = match known {
         [Some(start), Some(stop), Some(step)] => {
             // Fractions are truncated first, if the result is an integer.
-            let cut = |value: f64| if element_type.is_integer() { value.trunc() } else { value };
-            let (start, stop, step) = (cut(start), cut(stop), cut(step));
+            let values = [start, stop, step];
+            let [start, stop, step] = if element_type.is_integer() { values.map(f64::trunc) } else { values };
             let is_empty = (step > 0.0 && start >= stop) || (step < 0.0 && start <= stop);
             let steps = if is_empty { 0.0 } else { ((stop - start).abs() / step.abs()).ceil() };
             // OpenVINO counts in 32 bits.

@@ -7,13 +7,13 @@ use crate::model::shape::{Dim, Shape};
 use typelift_promote::ElementType;
 
 pub(super) const ROWS: &[Operation] = &[
-    Operation::new("GRUCell", 3, gru_cell)
+    Operation::new("GRUCell", 3, |cx| GRU.cell(cx))
         .requires(&["hidden_size"])
         .inputs(5, 5)
         .ties(Ties::All)
         .tied_when_run()
         .attributes(&[HIDDEN_SIZE, ACTIVATIONS.default("sigmoid,tanh"), ALPHA, BETA, CLIP, LINEAR_BEFORE_RESET]),
-    Operation::new("GRUSequence", 5, gru_sequence)
+    Operation::new("GRUSequence", 5, |cx| GRU.sequence(cx))
         .requires(&["hidden_size", "direction"])
         .inputs(6, 6)
         .ties(Ties::Inputs(GRU.tied_in_sequence))
@@ -26,7 +26,7 @@ pub(super) const ROWS: &[Operation] = &[
             DIRECTION,
             LINEAR_BEFORE_RESET,
         ]),
-    Operation::new("LSTMCell", 0, lstm_cell)
+    Operation::new("LSTMCell", 0, |cx| LSTM.cell(cx))
         .requires(&["hidden_size"])
         .until(3)
         .inputs(5, 7)
@@ -40,23 +40,23 @@ pub(super) const ROWS: &[Operation] = &[
             Attr::new("input_forget", AttrKind::Bool).default("false"),
             Attr::new("weights_format", AttrKind::Enum(&["fico", "icof", "ifco", "ifoc", "iofc"])).default("ifco"),
         ]),
-    Operation::new("LSTMCell", 4, lstm_cell)
+    Operation::new("LSTMCell", 4, |cx| LSTM.cell(cx))
         .requires(&["hidden_size"])
         .inputs(6, 6)
         .ties(Ties::Inputs(LSTM.tied))
         .attributes(&[HIDDEN_SIZE, ACTIVATIONS.default("sigmoid,tanh,tanh"), ALPHA, BETA, CLIP]),
-    Operation::new("LSTMSequence", 5, lstm_sequence)
+    Operation::new("LSTMSequence", 5, |cx| LSTM.sequence(cx))
         .requires(&["hidden_size", "direction"])
         .inputs(7, 7)
         .ties(Ties::Inputs(LSTM.tied_in_sequence))
         .attributes(&[HIDDEN_SIZE, ACTIVATIONS.default("sigmoid,tanh,tanh"), ALPHA, BETA, CLIP, DIRECTION]),
-    Operation::new("RNNCell", 0, rnn_cell)
+    Operation::new("RNNCell", 0, |cx| RNN.cell(cx))
         .requires(&["hidden_size"])
         .except(2)
         .inputs(5, 5)
         .ties(Ties::Inputs(RNN.tied))
         .attributes(&[HIDDEN_SIZE, ACTIVATIONS.default("tanh"), ALPHA, BETA, CLIP]),
-    Operation::new("RNNSequence", 5, rnn_sequence)
+    Operation::new("RNNSequence", 5, |cx| RNN.sequence(cx))
         .requires(&["hidden_size", "direction"])
         .inputs(6, 6)
         .ties(Ties::Inputs(RNN.tied_in_sequence))
@@ -97,35 +97,10 @@ struct Sizes {
     hidden: Dim,
 }
 
-fn gru_cell(cx: &mut Context) -> Result<(), Fault> {
-    let bias_gates = GRU.gates + i64::from(cx.bool("linear_before_reset")?);
-    GRU.cell(cx, bias_gates)
-}
-
-fn lstm_cell(cx: &mut Context) -> Result<(), Fault> {
-    LSTM.cell(cx, LSTM.gates)
-}
-
-fn rnn_cell(cx: &mut Context) -> Result<(), Fault> {
-    RNN.cell(cx, RNN.gates)
-}
-
-fn gru_sequence(cx: &mut Context) -> Result<(), Fault> {
-    let bias_gates = GRU.gates + i64::from(cx.bool("linear_before_reset")?);
-    GRU.sequence(cx, bias_gates)
-}
-
-fn lstm_sequence(cx: &mut Context) -> Result<(), Fault> {
-    LSTM.sequence(cx, LSTM.gates)
-}
-
-fn rnn_sequence(cx: &mut Context) -> Result<(), Fault> {
-    RNN.sequence(cx, RNN.gates)
-}
-
 impl Network {
     /// Infers a cell. The inputs are X, the initial states, W, R and B; the first LSTMCell also has peepholes.
-    fn cell(&self, cx: &mut Context, bias_gates: i64) -> Result<(), Fault> {
+    fn cell(&self, cx: &mut Context) -> Result<(), Fault> {
+        let bias_gates = self.bias_gates(cx)?;
         self.check_activations(cx)?;
         let element_type = cx.merge_types(self.tied)?;
         let (weights, first_cell) = (1 + self.states, cx.operation.revision() == 0 && self.states == 2);
@@ -145,7 +120,8 @@ impl Network {
 
     /// Infers a sequence. The inputs are X, the initial states, the lengths of the sequences, W, R and B. A sequence
     /// has one more axis than a cell: the directions in states, W, R and B, and the steps in X.
-    fn sequence(&self, cx: &mut Context, bias_gates: i64) -> Result<(), Fault> {
+    fn sequence(&self, cx: &mut Context) -> Result<(), Fault> {
+        let bias_gates = self.bias_gates(cx)?;
         let element_type = cx.merge_types(self.tied_in_sequence)?;
         let weights = 2 + self.states;
         self.check_ranks(cx, &[(1 + self.states, 3), (1, 1), (2, 3), (1, 2)])?;
@@ -154,8 +130,8 @@ impl Network {
         let directions = if cx.word("direction")? == "bidirectional" { 2 } else { 1 };
         let states = (1..=self.states).map(|input| (input, 1));
         let tensors: Vec<_> = states.chain((weights..weights + 3).map(|input| (input, 0))).collect();
-        let other = |&&(input, axis): &&(usize, usize)| (Dim::fixed(directions) & dim(cx, input, axis)).is_none();
-        let others: Vec<_> = tensors.iter().filter(other).map(|(input, _)| *input).collect();
+        let others = tensors.iter().filter(|&&(input, axis)| (Dim::fixed(directions) & dim(cx, input, axis)).is_none());
+        let others: Vec<_> = others.map(|(input, _)| *input).collect();
         if others.len() == tensors.len() {
             let word = cx.word("direction")?;
             let message = message!(
@@ -174,6 +150,11 @@ impl Network {
             cx.output(element_type, [batch, merged, hidden].into_iter().collect());
         }
         Ok(())
+    }
+
+    fn bias_gates(&self, cx: &Context) -> Result<i64, Fault> {
+        let has_more = cx.operation.attribute("linear_before_reset").is_some() && cx.bool("linear_before_reset")?;
+        Ok(self.gates + i64::from(has_more))
     }
 
     /// Checks the ranks of groups of inputs; each group has a number of inputs and their rank.

@@ -383,11 +383,12 @@ impl<'a> Requirements<'a> {
             Some(Requirement { release, feature: Feature::Attribute(attribute) })
         });
         // A type that only inference does not know is not in the file.
-        let is_read = |port: &&OutputPort| {
-            let is_dynamic = |ty: ElementType| ty == ElementType::Dynamic;
-            !is_dynamic(port.element_type()) || port.declared.is_none_or(is_dynamic)
-        };
-        let outputs = layer.outputs().iter().filter(is_read).map(|port| {
+        let is_dynamic = |ty| ty == ElementType::Dynamic;
+        let read = layer
+            .outputs()
+            .iter()
+            .filter(move |port| !is_dynamic(port.element_type()) || port.declared.is_none_or(is_dynamic));
+        let outputs = read.map(|port| {
             let ty = port.element_type();
             Requirement { release: Release::of_element_type(ty), feature: Feature::ElementType(ty) }
         });

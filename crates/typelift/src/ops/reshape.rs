@@ -85,12 +85,11 @@ impl Pattern {
 
     fn apply(&self, data: &Shape, special_zero: bool) -> Result<Shape, Fault> {
         let zero = Dim::fixed(0);
-        let copies = |dim: Dim| special_zero && dim == zero;
         let mut products = Products::default();
         let mut shape: SmallVec<[Dim; 6]> = SmallVec::with_capacity(self.dims.len());
         for (position, &dim) in self.dims.iter().enumerate() {
             let source = data.dims().map(|dims| dims.get(position).copied());
-            let copied = copies(dim);
+            let copied = special_zero && dim == zero;
             shape.push(match (copied, source) {
                 (true, None) => {
                     products.copies_unknown = true;
@@ -140,7 +139,7 @@ impl Pattern {
             }
         }
         let shape: Shape = shape.into_iter().collect();
-        let decided = self.rest.is_some() || self.dims.iter().any(|&dim| copies(dim));
+        let decided = self.rest.is_some() || special_zero && self.dims.contains(&zero);
         if !decided && data.is_static() && shape.is_static() && quotient.in_static != quotient.out_static {
             let count = |shape: &Shape| shape.element_count().map_or("too many".to_owned(), |count| count.to_string());
             let message = message!(
@@ -163,8 +162,8 @@ fn fitting(data: &Shape, target: &Pattern) -> Option<Message> {
         return None;
     }
     let count = lengths.iter().try_fold(1_i64, |count, &length| count.checked_mul(length))?;
-    let multiple = |&length: &i64| unit / gcd(unit, count / length);
-    let axes = lengths.iter().map(multiple).enumerate().filter(|&(_, multiple)| multiple > 1);
+    let multiples = lengths.iter().map(|length| unit / gcd(unit, count / length));
+    let axes = multiples.enumerate().filter(|&(_, multiple)| multiple > 1);
     let axes: Vec<_> = axes.map(|(axis, multiple)| format!("axis {axis} a multiple of {multiple}")).collect();
     Some(message!("it fits if one axis has another length: {}"; Text(axes.join(", or "))))
 }
@@ -281,11 +280,11 @@ fn squeezed(cx: &Context, dims: &[Dim], axes: &[i64]) -> Result<Shape, Fault> {
             *chosen = true;
         }
     }
-    let pairs = || dims.iter().copied().zip(chosen.iter().copied());
+    let pairs = dims.iter().copied().zip(chosen.iter().copied());
     Ok(match axes {
         [] => without_ones(dims),
-        _ if allows_axis_skip(cx)? && pairs().any(|(dim, chosen)| chosen && may_be_one(dim)) => Shape::dynamic(),
-        _ => pairs().filter(|&(dim, chosen)| !(chosen && dim.contains(1))).map(|(dim, _)| dim).collect(),
+        _ if allows_axis_skip(cx)? && pairs.clone().any(|(dim, chosen)| chosen && may_be_one(dim)) => Shape::dynamic(),
+        _ => pairs.filter(|&(dim, chosen)| !(chosen && dim.contains(1))).map(|(dim, _)| dim).collect(),
     })
 }
 

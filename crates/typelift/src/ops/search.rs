@@ -167,15 +167,14 @@ fn unique(cx: &mut Context) -> Result<(), Fault> {
         Some(total @ 1..) => Dim::between(1, total),
         _ => Dim::ANY,
     };
-    let list = |dim: Dim| [dim].into_iter().collect::<Shape>();
-    let mut values = if axis.is_some() { data.clone() } else { list(distinct) };
+    let mut values = if axis.is_some() { data.clone() } else { Shape::from_iter([distinct]) };
     if let Some(dim) = axis.and_then(|axis| values.dims_mut()?.get_mut(axis)) {
         *dim = distinct;
     }
     cx.output(cx.element_type(0), values);
-    cx.output(indices, list(places));
-    cx.output(indices, list(all));
-    cx.output(counts, list(places));
+    for (element_type, length) in [(indices, places), (indices, all), (counts, places)] {
+        cx.output(element_type, Shape::from_iter([length]));
+    }
     Ok(())
 }
 

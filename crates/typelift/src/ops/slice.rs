@@ -147,9 +147,9 @@ impl Ranges {
                 let message = message!("axis {} appears twice among the axes of `{}`"; axis, cx.ty());
                 return Err(Fault::value(&[self.first + 3], message));
             }
-            let at = |ends: &Option<Few<Ends>>| ends.as_ref().and_then(|ends| ends.get(position).copied());
+            let [start, stop] = [&self.start, &self.stop].map(|ends| ends.as_ref()?.get(position).copied());
             let step = self.step.as_ref().and_then(|step| step.get(position).copied());
-            *dim = match (at(&self.start), at(&self.stop), step) {
+            *dim = match (start, stop, step) {
                 (Some(_), Some(_), Some(0)) => return Err(zero_step(cx, self.first + 2, position)),
                 (Some(start), Some(stop), Some(step)) => sliced(*dim, start, stop, step),
                 _ => at_most(*dim),
@@ -358,16 +358,12 @@ impl Masks {
             1.. => (0, length),
             _ => (length, (-1_i64).saturating_sub(length)),
         };
-        let at = |mask: &[i64], default: i64, ends: Option<&[Ends]>| {
-            if is_set(mask, position) {
-                Some((default, default))
-            } else {
-                ends.and_then(|ends| ends.get(position).copied())
-            }
-        };
         let most = Dim::between(0, dim.upper().map_or(i64::MAX, |length| ceil_div(length, stride)));
-        let range = match (at(&self.begin, first, begin), at(&self.end, last, end)) {
-            (Some(begin), Some(end)) => sliced(dim, begin, end, stride),
+        let ends = [(&self.begin, first, begin), (&self.end, last, end)].map(|(mask, default, ends)| {
+            if is_set(mask, position) { Some((default, default)) } else { ends?.get(position).copied() }
+        });
+        let range = match ends {
+            [Some(begin), Some(end)] => sliced(dim, begin, end, stride),
             _ => most,
         };
         Ok((range, most))
@@ -381,13 +377,12 @@ fn is_set(mask: &[i64], position: usize) -> bool {
 /// The lengths of a range of `dim`, from `start` to `stop` by `step`, which is not 0.
 fn sliced(dim: Dim, start: Ends, stop: Ends, step: i64) -> Dim {
     // A start or stop whose bounds have different signs counts from both ends. Each half is clamped separately.
-    let split = |(lower, upper): Ends| {
+    let [(first_start, last_start), (first_stop, last_stop)] = [start, stop].map(|(lower, upper)| {
         let crosses = lower < 0 && upper >= 0;
         let reaches_start = dim.upper().is_none_or(|length| lower.saturating_add(length) >= 0);
         let reaches_end = dim.upper().is_none_or(|length| upper < length);
         (if crosses && reaches_start { 0 } else { lower }, if crosses && reaches_end { -1 } else { upper })
-    };
-    let ((first_start, last_start), (first_stop, last_stop)) = (split(start), split(stop));
+    });
     let (short, long) = if step > 0 {
         ((last_start, first_stop), (first_start, last_stop))
     } else {

@@ -30,7 +30,7 @@ pub(super) const ROWS: &[Operation] = &[
             Attr::new("value", AttrKind::Text).default(""),
         ]),
     Operation::new("Result", 0, result).kind(LayerKind::Result),
-    Operation::new("ShapeOf", 0, shape_of_i64).until(2).evaluate(Evaluate::Source(shape_values)),
+    Operation::new("ShapeOf", 0, |cx| shape_as(cx, ElementType::I64)).until(2).evaluate(Evaluate::Source(shape_values)),
     Operation::new("ShapeOf", 3, shape_of).and(17).evaluate(Evaluate::Source(shape_values)).attributes(&[Attr::new(
         "output_type",
         AttrKind::Type,
@@ -214,10 +214,6 @@ fn constant_values(evaluation: &Evaluation) -> Option<Bounds> {
 fn result(cx: &mut Context) -> Result<(), Fault> {
     cx.output(cx.element_type(0), cx.shape(0).clone());
     Ok(())
-}
-
-fn shape_of_i64(cx: &mut Context) -> Result<(), Fault> {
-    shape_as(cx, ElementType::I64)
 }
 
 fn shape_of(cx: &mut Context) -> Result<(), Fault> {

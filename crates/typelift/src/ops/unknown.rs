@@ -32,10 +32,10 @@ pub(crate) fn describe_unknown(ty: &str, version: &str) -> UnknownOperation {
             code: Code::WrongOpset,
             attribute: "version",
             message: message!("`{}` is not an operation set: use opset1 to opset{}"; version, LAST_OPSET),
-            help: message!(
-                "write version=\"opset{}\"";
-                number_in(version).filter(|it| sets.contains(it)).unwrap_or(*first)
-            ),
+            help: {
+                let number = version.trim_start_matches(|c: char| !c.is_ascii_digit()).parse().ok();
+                message!("write version=\"opset{}\""; number.filter(|it| sets.contains(it)).unwrap_or(*first))
+            },
         },
         (None, _, Some(_)) => UnknownOperation {
             code: Code::UnknownOperation,
@@ -60,10 +60,6 @@ fn newest_revision(ty: &str) -> u8 {
 fn is_misspelt(version: &str) -> bool {
     let word = version.trim().trim_end_matches(|c: char| c.is_ascii_digit() || ".-_ ".contains(c)).to_ascii_lowercase();
     word.is_empty() || names::distance(&word, "opset") <= 1
-}
-
-fn number_in(version: &str) -> Option<u8> {
-    version.trim_start_matches(|c: char| !c.is_ascii_digit()).parse().ok()
 }
 
 /// Describes an operation that exists in other operation sets.

@@ -10,7 +10,7 @@ use crate::edit::precision_marks::Marks;
 use crate::infer::Probe;
 use crate::model::graph::{Graph, Input, Layer, LayerId, Model, Output, OutputPort, Place};
 use crate::ops::values::conversion::Audit;
-use crate::ops::{self, AttributeValues, Finding, LayerKind, Operation, Outputs, Subject};
+use crate::ops::{self, AttributeValues, LayerKind, Operation, Outputs, Subject};
 use crate::promotion::passes::{self, Change, PassError};
 
 /// Change of element types in a whole model, except in some layers.
@@ -390,12 +390,7 @@ impl Planner<'_> {
         let tensors = self.graph.tensors(layer.id());
         let ports: Vec<_> =
             tensors.iter().zip(takes).map(|(port, &ty)| OutputPort::new(ty, port.shape().clone())).collect();
-        let mut values = AttributeValues::default();
-        for finding in values.read(&layer, operation) {
-            if let Finding::Refused(fault) = finding {
-                return Err(fault.message.to_string());
-            }
-        }
+        let values = AttributeValues::checked(&layer, operation).map_err(|fault| fault.message.to_string())?;
         let subject = Subject { graph: self.graph, layer: &layer, operation, values: &values, given: None };
         self.probe.ask(&subject, &ports.iter().collect::<Vec<_>>()).map_err(|fault| fault.message.to_string())
     }

@@ -17,9 +17,10 @@ impl Shapes {
     /// Returns the symbol with this name, id, or axis of an input: `seq`, `s1`, `input_ids[1]`.
     #[must_use]
     pub fn symbol(&self, name: &str) -> Option<&Symbol> {
-        let axis = |symbol: &&Symbol| symbol.named_axes().any(|(input, axis)| format!("{input}[{axis}]") == name);
-        let named = self.symbols.iter().find(|symbol| symbol.name == name || symbol.id == name);
-        named.or_else(|| self.symbols.iter().find(axis))
+        let mut symbols = self.symbols.iter();
+        symbols.clone().find(|symbol| symbol.name == name || symbol.id == name).or_else(|| {
+            symbols.find(|symbol| symbol.named_axes().any(|(input, axis)| format!("{input}[{axis}]") == name))
+        })
     }
 
     /// Describes the lengths of one symbol that satisfy all constraints on it alone: `only 8`, `multiples of 32`. `None`
@@ -108,11 +109,8 @@ impl Shapes {
         if let Some(dim) = self.tensors.get(&tensor).and_then(|dims| dims.get(axis).copied().flatten()) {
             self.arena.symbols(dim, &mut symbols);
         }
-        let names = |constraint: &&Constraint| {
-            let own = self.symbols_of(constraint);
-            own.iter().any(|symbol| symbols.contains(symbol))
-        };
-        self.constraints.iter().filter(names).collect()
+        let constraints = self.constraints.iter();
+        constraints.filter(|it| self.symbols_of(it).iter().any(|symbol| symbols.contains(symbol))).collect()
     }
 
     /// Returns the layers through which a dimension comes, the nearest first. The last one is where it is open, where
@@ -191,12 +189,11 @@ impl Shapes {
     }
 
     fn refusal(&self, constraint: &Constraint, symbols: &[usize], lengths: &[i64], help: Option<&str>) -> Diagnostic {
-        let axis = |symbol: &Symbol| {
-            symbol.named_axes().next().map_or_else(|| symbol.name.clone(), |(input, axis)| format!("{input}[{axis}]"))
-        };
-        let are: Vec<String> =
-            symbols.iter().map(|&symbol| format!("`{}` is {}", axis(&self.symbols[symbol]), lengths[symbol])).collect();
-        let are = are.join(" and ");
+        let are = symbols.iter().map(|&at| match self.symbols[at].named_axes().next() {
+            Some((input, axis)) => format!("`{input}[{axis}]` is {}", lengths[at]),
+            None => format!("`{}` is {}", self.symbols[at].name, lengths[at]),
+        });
+        let are = are.collect::<Vec<_>>().join(" and ");
         let fit = match symbols {
             [symbol] => self.fit(&self.symbols[*symbol]),
             _ => None,
@@ -229,12 +226,11 @@ fn described(fits: &Fits) -> String {
     let is_open = fits.is_open;
     let fits = &fits.list[..];
     let (Some(&first), Some(&last)) = (fits.first(), fits.last()) else { return "none".to_owned() };
-    let is_run = |list: &[i64]| list.windows(2).all(|pair| pair[1] == pair[0] + 1);
     if fits.len() <= MOST_LISTED && !is_open {
         let list: Vec<String> = fits.iter().map(ToString::to_string).collect();
         return format!("only {}", list.join(" or "));
     }
-    if is_run(fits) {
+    if fits.windows(2).all(|pair| pair[1] == pair[0] + 1) {
         return match (first, is_open) {
             (1, true) => "any".to_owned(),
             (_, true) => format!("at least {first}"),
@@ -243,7 +239,7 @@ fn described(fits: &Fits) -> String {
         };
     }
     // A length of 1 is often stretched where no other small length fits.
-    if first == 1 && !is_run(&fits[..2]) {
+    if first == 1 && fits[1] != 2 {
         let others = Fits { list: fits[1..].to_vec(), is_open };
         return format!("1, or {}", described(&others).trim_start_matches("only "));
     }

@@ -86,7 +86,6 @@ impl Arena {
 
     /// The smallest and largest value of a node, from those of a symbol and of its parts.
     fn range_of(&self, node: &Node, symbol: (i64, i64), of: &dyn Fn(Expr) -> (i64, i64)) -> (i64, i64) {
-        let test = |is_false: bool, is_true: bool| (i64::from(is_true), i64::from(!is_false));
         let over = |list: &[Expr], by: fn(i64, i64) -> i64| {
             list.iter().map(|&it| of(it)).reduce(|a, b| (by(a.0, b.0), by(a.1, b.1))).unwrap_or((0, 0))
         };
@@ -115,11 +114,11 @@ impl Arena {
             Node::Min(list) | Node::All(list) => over(list, i64::min),
             Node::IsZero(it) => {
                 let (low, high) = of(*it);
-                test(low > 0 || high < 0, (low, high) == (0, 0))
+                (i64::from((low, high) == (0, 0)), i64::from(low <= 0 && high >= 0))
             }
             Node::IsNonNegative(it) => {
                 let (low, high) = of(*it);
-                test(high < 0, low >= 0)
+                (i64::from(low >= 0), i64::from(high >= 0))
             }
             Node::Not(it) => {
                 let (low, high) = of(*it);
@@ -352,13 +351,13 @@ impl Arena {
     }
 
     fn extreme(&mut self, a: Expr, b: Expr, is_max: bool) -> Option<Expr> {
-        let members = |arena: &Self, expr: Expr| match arena.node(expr) {
+        let members = [a, b].map(|expr| match self.node(expr) {
             Node::Max(list) if is_max => list.to_vec(),
             Node::Min(list) if !is_max => list.to_vec(),
             _ => vec![expr],
-        };
+        });
         let mut kept: Vec<Expr> = Vec::new();
-        for next in [members(self, a), members(self, b)].concat() {
+        for next in members.concat() {
             let mut is_beaten = false;
             let mut others = Vec::new();
             for other in kept {
@@ -378,15 +377,12 @@ impl Arena {
     }
 
     fn order(&mut self, a: Expr, b: Expr) -> Option<(i64, i64)> {
-        let includes = |arena: &Self, list: Expr, member: Expr| match arena.node(list) {
-            Node::Min(members) => members.contains(&member).then_some(false),
-            Node::Max(members) => members.contains(&member).then_some(true),
-            _ => None,
-        };
-        match (includes(self, a, b), includes(self, b, a)) {
-            (Some(true), _) | (_, Some(false)) => Some((0, OPEN)),
-            (Some(false), _) | (_, Some(true)) => Some((i64::MIN, 0)),
-            (None, None) => {
+        match (self.node(a), self.node(b)) {
+            (Node::Max(members), _) if members.contains(&b) => Some((0, OPEN)),
+            (_, Node::Min(members)) if members.contains(&a) => Some((0, OPEN)),
+            (Node::Min(members), _) if members.contains(&b) => Some((i64::MIN, 0)),
+            (_, Node::Max(members)) if members.contains(&a) => Some((i64::MIN, 0)),
+            _ => {
                 let difference = self.sub(a, b)?;
                 Some(self.range(difference))
             }
@@ -852,16 +848,10 @@ fn added(a: i64, b: i64) -> i64 {
 }
 
 fn multiplied(a: i64, b: i64) -> i64 {
-    let is_open = |end: i64| end == OPEN || end == i64::MIN;
     match (a, b) {
         (0, _) | (_, 0) => 0,
-        _ if is_open(a) || is_open(b) => {
-            if (a < 0) == (b < 0) {
-                OPEN
-            } else {
-                i64::MIN
-            }
-        }
+        (OPEN | i64::MIN, _) | (_, OPEN | i64::MIN) if (a < 0) == (b < 0) => OPEN,
+        (OPEN | i64::MIN, _) | (_, OPEN | i64::MIN) => i64::MIN,
         _ => a.saturating_mul(b),
     }
 }

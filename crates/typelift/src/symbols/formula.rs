@@ -68,9 +68,9 @@ impl<'m> Formulas<'m> {
     pub fn at(&self, formula: &Formula, lengths: &[Option<i64>]) -> Option<i64> {
         let mut needed = Vec::new();
         self.arena.symbols(formula.expr, &mut needed);
-        let is_given = |&at: &usize| lengths.get(at).copied().flatten().is_some();
+        needed.iter().all(|&at| lengths.get(at).is_some_and(Option::is_some)).then_some(())?;
         let lengths: Vec<i64> = lengths.iter().map(|length| length.unwrap_or(1)).collect();
-        needed.iter().all(is_given).then(|| self.arena.evaluate(formula.expr, &lengths))?
+        self.arena.evaluate(formula.expr, &lengths)
     }
 
     /// Returns the multiply-accumulate operations of all layers, those of bodies once; `None` if they depend on data.

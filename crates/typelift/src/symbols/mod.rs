@@ -240,9 +240,11 @@ impl Shapes {
     #[must_use]
     pub fn text(&self, tensor: Output) -> Option<String> {
         let names: Vec<String> = self.symbols.iter().map(|symbol| symbol.name.clone()).collect();
-        let brief = |dim: Expr| self.arena.text(*self.brief.get(&dim).unwrap_or(&dim), &names);
-        let dims = self.tensors.get(&tensor)?.iter();
-        let dims: Vec<String> = dims.map(|dim| dim.map_or_else(|| "?".to_owned(), brief)).collect();
+        let dims = self.tensors.get(&tensor)?.iter().map(|dim| match dim {
+            Some(dim) => self.arena.text(*self.brief.get(dim).unwrap_or(dim), &names),
+            None => "?".to_owned(),
+        });
+        let dims: Vec<String> = dims.collect();
         let between = if dims.iter().any(|dim| dim.contains(' ')) { ", " } else { "," };
         Some(format!("[{}]", dims.join(between)))
     }
@@ -262,8 +264,7 @@ impl Shapes {
     /// Returns the constraints that do not hold for these lengths, one length for each symbol.
     #[must_use]
     pub fn broken(&self, lengths: &[i64]) -> Vec<&Constraint> {
-        let holds = |test: Expr| self.arena.evaluate(test, lengths) != Some(0);
-        self.constraints.iter().filter(|constraint| !holds(constraint.test)).collect()
+        self.constraints.iter().filter(|it| self.arena.evaluate(it.test, lengths) == Some(0)).collect()
     }
 }
 

@@ -211,8 +211,9 @@ impl Search<'_> {
             if self.steps > MOST_STEPS {
                 break;
             }
-            let holds = |&test: &Expr| self.shapes.arena.evaluate(test, &self.lengths) != Some(0);
-            if ready.iter().all(holds) && self.find(members, at + 1) {
+            if ready.iter().all(|&test| self.shapes.arena.evaluate(test, &self.lengths) != Some(0))
+                && self.find(members, at + 1)
+            {
                 return true;
             }
         }

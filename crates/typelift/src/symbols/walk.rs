@@ -269,8 +269,7 @@ impl<'m> Walk<'m> {
         for symbol in symbols {
             let expr = self.arena.symbol(symbol);
             let is_first = self.axes[symbol].axis == 0;
-            let divides = |arena: &mut Arena, it| arena.exact_quotient(it, expr).is_some();
-            if is_first && divides(&mut self.arena, first) && divides(&mut self.arena, rest) {
+            if is_first && [first, rest].iter().all(|&length| self.arena.exact_quotient(length, expr).is_some()) {
                 self.swallows.push(Swallow { layer: layer.id(), symbol, axis, is_scrambled });
             }
         }
@@ -440,10 +439,10 @@ pub(super) fn chain<'g>(graph: &'g Graph, layer: &'g Layer, input: usize) -> Vec
         }
         found.push(above);
         let feeds = graph.feeds(above.id());
-        let is_constant = |feed: &&Option<(&Layer, usize)>| feed.is_some_and(|(layer, _)| ops::is_constant(layer));
         // A list that is joined from lengths and a constant has its number from the constant.
-        let feed = if above.ty() == "Concat" { feeds.iter().find(is_constant) } else { None };
-        next = feed.or(feeds.first()).copied().flatten().map(|(layer, _)| layer);
+        let mut constants =
+            feeds.iter().flatten().filter(|(layer, _)| above.ty() == "Concat" && ops::is_constant(layer));
+        next = constants.next().or_else(|| feeds.first()?.as_ref()).map(|(layer, _)| *layer);
     }
     found
 }

@@ -18,25 +18,26 @@ pub(in crate::findings) fn describe_edits(source: &str, home: Option<Span>, edit
         each.push(format!("{} more edits like these", more + 1));
     }
     let mut words = each.join(" and ");
-    let is_home = |edit: &TextEdit| home.is_some_and(|it| it.start <= edit.span.start && edit.span.end <= it.end);
-    if let Some(first) = edits
-        .first()
-        .filter(|edit| !is_home(edit) && !edit.span.text(source).contains('<') && edit.span.start < edit.span.end)
+    if let Some(TextEdit { span, .. }) = edits.first()
+        && home.is_none_or(|home| span.start < home.start || home.end < span.end)
+        && span.start < span.end
+        && !span.text(source).contains('<')
     {
-        words += &owner_of(source, first.span);
+        words += &owner_of(source, *span);
     }
     words
 }
 
 /// The dims of a port follow an attribute, and need no words of their own.
 fn different(source: &str, edits: &[TextEdit]) -> Vec<String> {
-    let is_dims = |edit: &&TextEdit| {
+    let (dims, others): (Vec<_>, Vec<_>) = edits.iter().partition(|edit| {
         let after = source.get(edit.span.end as usize..).unwrap_or_default();
         after.starts_with("</dim>") || edit.span.text(source).starts_with("<dim>")
-    };
-    let has_others = !edits.iter().all(|edit| is_dims(&edit));
+    });
+    let has_both = !dims.is_empty() && !others.is_empty();
     let mut counts = Vec::<(String, usize)>::new();
-    for words in edits.iter().filter(|edit| !(has_others && is_dims(edit))).map(|edit| words_of(source, edit)) {
+    let shown = if others.is_empty() { dims } else { others };
+    for words in shown.into_iter().map(|edit| words_of(source, edit)) {
         match counts.iter_mut().find(|(known, _)| *known == words) {
             Some((_, count)) => *count += 1,
             None => counts.push((words, 1)),
@@ -46,8 +47,7 @@ fn different(source: &str, edits: &[TextEdit]) -> Vec<String> {
         1 => words,
         count => format!("{words} in {count} places"),
     });
-    each.chain((has_others && edits.iter().any(|edit| is_dims(&edit))).then(|| "the same in its port".to_owned()))
-        .collect()
+    each.chain(has_both.then(|| "the same in its port".to_owned())).collect()
 }
 
 /// Describes several edits of one edge as one replacement: `write <edge …/> for <edge …/>`.
@@ -56,13 +56,14 @@ fn describe_edge(source: &str, edits: &[TextEdit]) -> Option<String> {
     let open = source.get(..first.span.start as usize)?.rfind('<')?;
     let close = open + source.get(open..)?.find('>')? + 1;
     let tag = Span::new(open, close);
-    let is_in_tag = |edit: &TextEdit| tag.start < edit.span.start && edit.span.end < tag.end;
-    if !tag.text(source).starts_with("<edge ") || !edits.iter().all(is_in_tag) {
+    let are_inside = edits.iter().all(|edit| tag.start < edit.span.start && edit.span.end < tag.end);
+    if !tag.text(source).starts_with("<edge ") || !are_inside {
         return None;
     }
-    let moved = |edit: &TextEdit| Span { start: edit.span.start - tag.start, end: edit.span.end - tag.start };
-    let moved: Vec<_> = edits.iter().map(|edit| TextEdit::new(moved(edit), &*edit.text)).collect();
-    let becomes = TextEdit::apply(&moved, tag.text(source));
+    let moved = edits.iter().map(|TextEdit { span, text }| {
+        TextEdit::new(Span { start: span.start - tag.start, end: span.end - tag.start }, &**text)
+    });
+    let becomes = TextEdit::apply(&moved.collect::<Vec<_>>(), tag.text(source));
     Some(format!("write {} for {}", shortened(&becomes), shortened(tag.text(source))))
 }
 
@@ -93,9 +94,9 @@ fn owner_of(source: &str, place: Span) -> String {
     }
     let Some(layer) = before.rfind("<layer ").and_then(|at| source.get(at..)) else { return String::new() };
     let layer = layer.split('>').next().unwrap_or_default();
-    let value = |name: &str| layer.split(&format!(" {name}=\"")).nth(1).and_then(|rest| rest.split('"').next());
-    match (value("id"), value("name")) {
-        (Some(id), Some(name)) => format!(" in layer {id} `{name}`"),
+    let values = [" id=\"", " name=\""].map(|name| layer.split(name).nth(1)?.split('"').next());
+    match values {
+        [Some(id), Some(name)] => format!(" in layer {id} `{name}`"),
         _ => String::new(),
     }
 }

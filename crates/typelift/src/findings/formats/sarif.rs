@@ -15,13 +15,12 @@ pub(super) const FORMAT: Format = Format { name: "sarif", about: "A SARIF 2.1.0 
 
 /// Code scanning does not accept several runs of one tool.
 fn frame() -> io::Result<Frame> {
-    let rule = |&code: &Code| Rule {
+    let rules = Code::ALL.iter().map(|code| Rule {
         id: code.name(),
         short_description: Text { text: code.summary() },
         default_configuration: Configuration { level: code.severity().name() },
-    };
-    let driver =
-        Driver { name: "typelift", version: env!("CARGO_PKG_VERSION"), rules: Code::ALL.iter().map(rule).collect() };
+    });
+    let driver = Driver { name: "typelift", version: env!("CARGO_PKG_VERSION"), rules: rules.collect() };
     let log = serde_json::to_string_pretty(&Log {
         schema: "https://json.schemastore.org/sarif-2.1.0.json",
         version: "2.1.0",

@@ -55,8 +55,9 @@ impl Voice<'_> {
     #[must_use]
     pub fn remedies(self, diagnostic: &Diagnostic) -> Vec<Remedy> {
         let mut said = Vec::new();
-        let kind = |fix: &Fix| (std::mem::discriminant(&fix.action), fix.applicability);
-        for alike in diagnostic.fixes.chunk_by(|a, b| kind(a) == kind(b)) {
+        for alike in diagnostic.fixes.chunk_by(|a, b| {
+            std::mem::discriminant(&a.action) == std::mem::discriminant(&b.action) && a.applicability == b.applicability
+        }) {
             let words = alike.iter().filter_map(|fix| self.words(fix));
             match (&alike[0].action, alike[0].applicability) {
                 (FixAction::Edit { .. }, Applicability::Possible) => {
@@ -201,9 +202,8 @@ fn convert(from: ElementType, to: ElementType) -> String {
         ElementType::F64 => "2^53",
         _ => "",
     };
-    let only_rounds = |losses: &[Loss]| losses == [Loss::Rounds] && from.is_integer() && !exact_below.is_empty();
     match fidelity(from, to) {
-        Some(fidelity) if only_rounds(&fidelity.losses().collect::<Vec<_>>()) => {
+        Some(fidelity) if from.is_integer() && !exact_below.is_empty() && fidelity.losses().eq([Loss::Rounds]) => {
             format!("a Convert from {from} to {to} (rounds above {exact_below})")
         }
         Some(fidelity) => format!("a Convert from {from} to {to} ({fidelity})"),
@@ -217,10 +217,9 @@ impl fmt::Display for Fix {
             FixAction::Advise(advice) => advice.fmt(f),
             FixAction::Edit { words, .. } => f.write_str(words),
             FixAction::Add { attributes, to } => {
-                let written = |(name, value): &(String, Option<String>)| {
-                    format!("{name}=\"{}\"", value.as_deref().unwrap_or("…"))
-                };
-                let written = attributes.iter().map(written).collect::<Vec<_>>().join(" ");
+                let written =
+                    attributes.iter().map(|(name, value)| format!("{name}=\"{}\"", value.as_deref().unwrap_or("…")));
+                let written = written.collect::<Vec<_>>().join(" ");
                 match to {
                     Owner::Here => write!(f, "add {written}"),
                     Owner::Data => write!(f, "add {written} to its <data>"),

@@ -129,14 +129,15 @@ pub fn grouped(number: u64) -> String {
 /// ```
 #[must_use]
 pub fn size(bytes: u64) -> String {
-    let in_units = |unit: f64| format!("{:.*}", usize::from(bytes as f64 / unit < 10.0), bytes as f64 / unit);
-    match bytes {
-        1 => "1 byte".to_owned(),
-        0..1_000 => format!("{bytes} bytes"),
-        1_000..1_000_000 => in_units(1e3) + " KB",
-        1_000_000..1_000_000_000 => in_units(1e6) + " MB",
-        _ => in_units(1e9) + " GB",
-    }
+    let (unit, name) = match bytes {
+        1 => return "1 byte".to_owned(),
+        0..1_000 => return format!("{bytes} bytes"),
+        1_000..1_000_000 => (1e3, "KB"),
+        1_000_000..1_000_000_000 => (1e6, "MB"),
+        _ => (1e9, "GB"),
+    };
+    let count = bytes as f64 / unit;
+    format!("{count:.*} {name}", usize::from(count < 10.0))
 }
 
 /// Formats a number with three significant digits.

@@ -68,11 +68,7 @@ impl Membership {
         found
     }
 
-    pub(super) fn block_of_name(&self, name: &str) -> Option<&Block> {
-        self.blocks.get(self.at(name)?)
-    }
-
-    fn at(&self, name: &str) -> Option<usize> {
+    pub(super) fn at(&self, name: &str) -> Option<usize> {
         self.by_name.get(plain(numbered_prefix(name)?)).copied()
     }
 }
@@ -129,14 +125,14 @@ impl Reaches {
             data.insert(layer.id(), ());
         }
         let mut found = Self { before: LayerMap::new(graph), after: LayerMap::new(graph), data };
-        let is_free = |layer: &&&Layer| of.get(layer.id()).is_none();
-        for layer in order.iter().filter(is_free) {
+        let free: Vec<_> = order.iter().filter(|layer| of.get(layer.id()).is_none()).collect();
+        for layer in &free {
             let producers = graph.feeds(layer.id()).into_iter().flatten().map(|(producer, _)| producer.id());
             if let Some(reach) = span(producers, of, &found.before) {
                 found.before.insert(layer.id(), reach);
             }
         }
-        for layer in order.iter().rev().filter(is_free) {
+        for layer in free.iter().rev() {
             if let Some(reach) = span(graph.users(layer.id()), of, &found.after) {
                 found.after.insert(layer.id(), reach);
             }
@@ -173,10 +169,10 @@ impl Reaches {
     }
 
     fn signature<'a>(&self, graph: &'a Graph, layer: &'a Layer) -> Vec<&'a str> {
-        let is_data = |id: LayerId| self.data.get(id).is_some();
         let producers = graph.feeds(layer.id()).into_iter().flatten().map(|(producer, _)| producer);
-        let producers = producers.filter(|producer| is_data(producer.id())).map(Layer::ty);
-        let consumers = graph.users(layer.id()).filter(|&user| is_data(user)).filter_map(|user| graph.layer(user));
+        let producers = producers.filter(|producer| self.data.get(producer.id()).is_some()).map(Layer::ty);
+        let consumers = graph.users(layer.id()).filter(|&user| self.data.get(user).is_some());
+        let consumers = consumers.filter_map(|user| graph.layer(user));
         let mut consumers: Vec<&str> = consumers.map(Layer::ty).collect();
         consumers.sort_unstable();
         [layer.ty()].into_iter().chain(producers).chain(["→"]).chain(consumers).collect()
@@ -193,6 +189,6 @@ impl Reaches {
 }
 
 fn span(layers: impl Iterator<Item = LayerId>, of: &LayerMap<usize>, reached: &LayerMap<(usize, usize)>) -> Reach {
-    let reach = |id: LayerId| of.get(id).map(|&at| (at, at)).or_else(|| reached.get(id).copied());
-    layers.filter_map(reach).reduce(|all, next| (all.0.min(next.0), all.1.max(next.1)))
+    let reaches = layers.filter_map(|id| of.get(id).map(|&at| (at, at)).or_else(|| reached.get(id).copied()));
+    reaches.reduce(|all, next| (all.0.min(next.0), all.1.max(next.1)))
 }

@@ -53,8 +53,9 @@ pub(crate) fn layers_of_blocks(model: &Model, numbers: &RangeInclusive<u64>) -> 
     let mut chosen = Vec::new();
     for (place, graph) in model.walk() {
         let known = BlockNumbers::new(graph);
-        let inside = |id: &LayerId| known.of(*id).is_some_and(|number| numbers.contains(&number));
-        chosen.extend(graph.layers().map(Layer::id).filter(inside).map(|id| (place.clone(), id)));
+        let ids = graph.layers().map(Layer::id);
+        let inside = ids.filter(|&id| known.of(id).is_some_and(|number| numbers.contains(&number)));
+        chosen.extend(inside.map(|id| (place.clone(), id)));
     }
     chosen
 }
@@ -80,22 +81,20 @@ pub(crate) fn no_blocks(model: &Model, asked: &RangeInclusive<u64>) -> String {
 /// Constants, shape computations and inputs of the model do not enter: they stay with the layers.
 pub(crate) fn border(graph: &Graph, inside: &HashSet<LayerId>) -> (Vec<Output>, Vec<Output>) {
     let roles = roles(graph);
-    let is_data = |id: LayerId| roles.get(id) == Some(&Role::Data);
-    let is_input = |id: LayerId| graph.layer(id).is_some_and(|layer| ops::kind(layer) == LayerKind::Parameter);
-    let is_end = |id: LayerId| graph.layer(id).is_some_and(|layer| ops::kind(layer) == LayerKind::Result);
     let (mut enter, mut leave) = (Vec::new(), Vec::new());
-    let add = |list: &mut Vec<Output>, tensor: Output| {
-        if !list.contains(&tensor) {
-            list.push(tensor);
-        }
-    };
     for layer in in_order(graph) {
-        for tensor in graph.producers(layer.id()).into_iter().flatten().filter(|tensor| is_data(tensor.layer)) {
-            let (from_inside, to_inside) = (inside.contains(&tensor.layer), inside.contains(&layer.id()));
-            if !from_inside && to_inside && !is_input(tensor.layer) && !is_end(layer.id()) {
-                add(&mut enter, tensor);
-            } else if from_inside && (!to_inside || is_end(layer.id())) && !is_input(tensor.layer) {
-                add(&mut leave, tensor);
+        let to_inside = inside.contains(&layer.id()) && ops::kind(layer) != LayerKind::Result;
+        for (producer, port) in graph.feeds(layer.id()).into_iter().flatten() {
+            let list = match (inside.contains(&producer.id()), to_inside) {
+                _ if roles.get(producer.id()) != Some(&Role::Data) => continue,
+                _ if ops::kind(producer) == LayerKind::Parameter => continue,
+                (false, true) => &mut enter,
+                (true, false) => &mut leave,
+                _ => continue,
+            };
+            let tensor = producer.id().output(port);
+            if !list.contains(&tensor) {
+                list.push(tensor);
             }
         }
     }

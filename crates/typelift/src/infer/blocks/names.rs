@@ -55,7 +55,7 @@ impl<'a> Names<'a> {
         let mut found = LayerMap::<Next<'a>>::new(graph);
         for layer in order.iter().rev().filter(|layer| self.get(layer.id()).is_none() && is_inside(layer)) {
             let converts = is_conversion(layer);
-            let below = |id: LayerId| match (self.get(id), found.get(id)) {
+            let below = graph.users(layer.id()).filter_map(|id| match (self.get(id), found.get(id)) {
                 (Some(name), _) => Some(Next { name, is_far: false, is_weighted: false }),
                 (None, Some(next)) => Some(Next {
                     name: next.name,
@@ -63,8 +63,8 @@ impl<'a> Names<'a> {
                     is_weighted: next.is_weighted && converts,
                 }),
                 (None, None) => None,
-            };
-            let joint = graph.users(layer.id()).filter_map(below).reduce(|one, other| Next {
+            });
+            let joint = below.reduce(|one, other| Next {
                 name: common(one.name, other.name),
                 is_far: one.is_far || other.is_far,
                 is_weighted: one.is_weighted || other.is_weighted,
@@ -86,9 +86,9 @@ impl<'a> Names<'a> {
         let joint = common(nearest, next.name);
         let [own, other] = [nearest, next.name].map(numbered);
         // Two tensors of one block that meet end the block, and so does a conversion for several layers.
-        let meets = || before.iter().filter(|name| numbered(name) == own).count() > 1;
+        let meets = before.iter().filter(|name| numbered(name) == own).count() > 1;
         let users: BTreeSet<LayerId> = graph.users(layer.id()).collect();
-        let is_end = next.is_far || !next.is_weighted && meets() || is_conversion(layer) && users.len() > 1;
+        let is_end = next.is_far || !next.is_weighted && meets || is_conversion(layer) && users.len() > 1;
         let name = if own.len() > joint.len() && is_end {
             own
         } else if other.len() > joint.len() && !next.is_far {
@@ -122,12 +122,12 @@ pub(crate) fn plain(name: &str) -> &str {
 
 /// The start of a name that ends after its last numeric word: `m.layers.3.` of `m.layers.3.mlp/Add`.
 fn numbered(name: &str) -> &str {
-    let is_number = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
     let (mut start, mut end) = (0, 0);
     for part in name.split_inclusive(SEPARATORS) {
         start += part.len();
         let word = part.trim_end_matches(SEPARATORS);
-        if word.len() < part.len() && start > part.len() && is_number(word) {
+        let is_number = !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
+        if word.len() < part.len() && start > part.len() && is_number {
             end = start;
         }
     }

@@ -70,9 +70,9 @@ fn name(mut pieces: Vec<Piece>) -> Vec<Part> {
     let blocks = pieces.iter_mut().filter_map(|piece| piece.block.as_mut());
     let nameless = blocks.filter(|(name, _)| name.is_empty());
     nameless.enumerate().for_each(|(at, (name, _))| *name = format!("{NAMELESS}{}", at + 1));
-    let block = |at: Option<usize>| pieces.get(at?)?.block.as_ref().map(|(name, _)| name.as_str());
-    let named = |(at, piece): (usize, &Piece)| {
-        let (name, family) = match (&piece.block, block(at.checked_sub(1)), block(Some(at + 1))) {
+    let parts = pieces.iter().enumerate().map(|(at, piece)| {
+        let [before, next] = [at.checked_sub(1), Some(at + 1)].map(|at| Some(&*pieces.get(at?)?.block.as_ref()?.0));
+        let (name, family) = match (&piece.block, before, next) {
             (Some((name, family)), ..) => (name.clone(), Some(*family)),
             (None, Some(before), Some(next)) => (format!("between {before} and {next}"), None),
             (None, None, Some(next)) => (format!("before {next}"), None),
@@ -82,8 +82,8 @@ fn name(mut pieces: Vec<Piece>) -> Vec<Part> {
         let has_number = family.is_some() && !(are_named && name.starts_with(NAMELESS));
         let number = has_number.then(|| number_of(&name)).flatten();
         Part { name, family, number, layers: piece.layers.clone() }
-    };
-    let parts: Vec<Part> = pieces.iter().enumerate().map(named).collect();
+    });
+    let parts: Vec<Part> = parts.collect();
     if parts.is_empty() {
         return vec![Part { name: "all layers".to_owned(), family: None, number: None, layers: Vec::new() }];
     }
@@ -110,7 +110,7 @@ fn hand_out(
     for layer in in_order(graph).into_iter().rev().filter(|layer| roles.get(layer.id()) != Some(&Role::Data)) {
         let users: HashSet<Option<usize>> =
             graph.users(layer.id()).filter_map(|user| part_of.get(user).copied()).collect();
-        let by_name = named.block_of_name(layer.name()).and_then(|block| part_by_name.get(&block.name).copied());
+        let by_name = named.at(layer.name()).and_then(|at| part_by_name.get(&named.blocks[at].name).copied());
         let first = users.iter().copied().flatten().min();
         let is_stored = roles.get(layer.id()) == Some(&Role::Stored);
         // A constant that several blocks share belongs to none of them, whatever its name.
@@ -143,10 +143,10 @@ impl<'a> Flow<'a> {
         let mut order = upwards(graph, roles, &ends);
         let mut uses = Self::uses(graph, &order);
         // A tensor that many layers use, such as a mask, is placed before the blocks that use it.
-        let reach = |&(at, first, last, count): &(usize, usize, usize, usize)| {
+        let common = uses.iter().filter_map(|&(at, first, last, count)| {
             (count > 1 && (last - first) * 4 >= order.len()).then_some((last - first, at))
-        };
-        let mut common: Vec<(usize, usize)> = uses.iter().filter_map(reach).collect();
+        });
+        let mut common: Vec<(usize, usize)> = common.collect();
         if !common.is_empty() {
             common.sort_by_key(|&(reach, at)| (std::cmp::Reverse(reach), at));
             let first = common.iter().map(|&(_, at)| order[at]);
@@ -174,13 +174,13 @@ impl<'a> Flow<'a> {
         for (at, layer) in order.iter().enumerate() {
             places.insert(layer.id(), at);
         }
-        let of = |(at, layer): (usize, &&Layer)| {
+        let uses = order.iter().enumerate().filter_map(|(at, layer)| {
             let users = graph.users(layer.id()).filter_map(|user| places.get(user).copied()).filter(|&user| user > at);
             let (first, last, count) =
                 users.fold((usize::MAX, 0, 0), |(first, last, count), at| (at.min(first), at.max(last), count + 1));
             (count > 0).then_some((at, first, last, count))
-        };
-        order.iter().enumerate().filter_map(of).collect()
+        });
+        uses.collect()
     }
 
     /// Divides layers into blocks that repeat by structure, and the layers between. `places` are their positions.
@@ -203,24 +203,24 @@ impl<'a> Flow<'a> {
 
     /// Finds blocks by structure among these positions: the same operations in the same order, several times.
     fn repeated(&self, places: &[usize], family: &mut usize) -> Vec<Run> {
-        let is_convert = |layer: &Layer| ops::kind(layer) == LayerKind::Convert;
         // Converts are ignored, because sibling blocks may differ in them.
-        let kept: Vec<usize> = (0..places.len()).filter(|&at| !is_convert(self.order[places[at]])).collect();
-        let token = |&at: &usize| (self.order[places[at]].ty(), self.order[places[at]].inputs().len());
-        let tokens = numbered(&kept.iter().map(token).collect::<Vec<_>>());
+        let kept = (0..places.len()).filter(|&at| ops::kind(self.order[places[at]]) != LayerKind::Convert);
+        let kept: Vec<usize> = kept.collect();
+        let layers = kept.iter().map(|&at| self.order[places[at]]);
+        let tokens = numbered(layers.map(|layer| (layer.ty(), layer.inputs().len())));
         let mut found = Vec::new();
         let mut pending = vec![(0, tokens.len())];
         while let Some((from, to)) = pending.pop() {
             let Some(repeat) = Repeat::find(&tokens[from..to]) else { continue };
             let begin = from + repeat.start;
             let slack = repeat.length % repeat.period;
-            let cut = |offset: usize| self.crossing[places[kept[begin + offset]]];
-            let offset = (0..=slack).min_by_key(|&offset| cut(offset)).unwrap_or(0);
+            let offset = (0..=slack).min_by_key(|offset| self.crossing[places[kept[begin + offset]]]).unwrap_or(0);
             let count = repeat.length / repeat.period;
-            let place = |token: usize| kept.get(token).copied().unwrap_or(places.len());
             found.extend((0..count).map(|block| {
                 let first = begin + offset + block * repeat.period;
-                Run { start: place(first), end: place(first + repeat.period), family: *family }
+                let ends = [first, first + repeat.period];
+                let [start, end] = ends.map(|token| kept.get(token).copied().unwrap_or(places.len()));
+                Run { start, end, family: *family }
             }));
             *family += 1;
             pending.extend([(from, begin + offset), (begin + offset + count * repeat.period, to)]);
@@ -260,11 +260,11 @@ fn upwards<'a>(graph: &'a Graph, roles: &LayerMap<Role>, ends: &[&'a Layer]) -> 
 }
 
 /// Assigns a number to each distinct item.
-fn numbered(items: &[(&str, usize)]) -> Vec<u32> {
+fn numbered<'a>(items: impl Iterator<Item = (&'a str, usize)>) -> Vec<u32> {
     let mut numbers = HashMap::default();
-    let number = |item| {
+    let numbered = items.map(|item| {
         let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
         *numbers.entry(item).or_insert(next)
-    };
-    items.iter().map(number).collect()
+    });
+    numbered.collect()
 }

@@ -33,8 +33,8 @@ impl Repeat {
                     at += period;
                     continue;
                 }
-                let start = at - sequence.alike_before(at, period);
-                at += sequence.alike_from(at, period);
+                let start = at - longest(at, |length| sequence.is_equal(at - length, at + period - length, length));
+                at += longest(tokens.len() - period - at, |length| sequence.is_equal(at, at + period, length));
                 let found = Self { start, length: at - start + period, period };
                 let is_better = best.is_none_or(|best| found.covers() > best.covers());
                 if at - start >= period && is_better && found.is_block(sequence) {
@@ -100,14 +100,6 @@ impl<'t> Sequence<'t> {
             return self.tokens[one..one + length] == self.tokens[two..two + length];
         }
         self.hash(one, length) == self.hash(two, length)
-    }
-
-    fn alike_from(&self, at: usize, period: usize) -> usize {
-        longest(self.tokens.len() - period - at, |length| self.is_equal(at, at + period, length))
-    }
-
-    fn alike_before(&self, at: usize, period: usize) -> usize {
-        longest(at, |length| self.is_equal(at - length, at + period - length, length))
     }
 }
 

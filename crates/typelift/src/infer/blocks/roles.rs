@@ -55,8 +55,8 @@ fn role(graph: &Graph, layer: &Layer, roles: &LayerMap<Role>) -> Role {
     if layer.start().is_some() || is_state || layer.inputs().is_empty() || !layer.bodies().is_empty() {
         return Role::Data;
     }
-    let role_of = |feed: Option<(&Layer, usize)>| feed.and_then(|(producer, _)| roles.get(producer.id()).copied());
-    let feeds: Vec<Option<Role>> = graph.feeds(layer.id()).into_iter().map(role_of).collect();
+    let feeds = graph.feeds(layer.id()).into_iter().map(|feed| roles.get(feed?.0.id()).copied());
+    let feeds: Vec<Option<Role>> = feeds.collect();
     if feeds.iter().all(|role| *role == Some(Role::Stored)) {
         return Role::Stored;
     }

@@ -1,6 +1,6 @@
 //! Construction of a graph from a file: first the layers, then the edges. The journal of edits is not used here.
 
-use petgraph::stable_graph::{EdgeReference, NodeIndex};
+use petgraph::stable_graph::NodeIndex;
 use petgraph::visit::{EdgeRef, IntoEdgeReferences};
 
 use super::{Graph, Input, Layer, LayerId, Output, Wire};
@@ -48,8 +48,8 @@ impl Graph {
 
     /// Removes the edges that lead to these layers.
     pub(crate) fn disconnect(&mut self, layers: &HashSet<LayerId>) {
-        let ends = |edge: EdgeReference<'_, Wire>| (edge.source(), edge.target(), *edge.weight());
-        let wires: Vec<_> = self.storage.edge_references().map(ends).collect();
+        let edges = self.storage.edge_references();
+        let wires: Vec<_> = edges.map(|edge| (edge.source(), edge.target(), *edge.weight())).collect();
         self.storage.clear_edges();
         for (source, target, wire) in wires {
             if layers.contains(&self.storage[target].id) {

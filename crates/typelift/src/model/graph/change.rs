@@ -196,9 +196,9 @@ impl Graph {
     /// Returns the name if no layer has it; otherwise the name with the first unused number appended.
     #[must_use]
     pub fn unused_name(&self, name: String) -> String {
-        let is_taken = |name: &str| self.unordered().any(|layer| *layer.name == *name);
         let numbered = (2_u64..).map(|number| format!("{name}_{number}"));
-        std::iter::once(name.clone()).chain(numbered).find(|name| !is_taken(name)).unwrap_or(name)
+        let mut names = std::iter::once(name.clone()).chain(numbered);
+        names.find(|name| self.unordered().all(|layer| *layer.name != **name)).unwrap_or(name)
     }
 
     fn new_id(&self) -> LayerId {

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use petgraph::Direction::{Incoming, Outgoing};
 use petgraph::stable_graph::{EdgeIndex, EdgeReference, NodeIndex};
-use petgraph::visit::{EdgeRef, IntoEdgeReferences};
+use petgraph::visit::EdgeRef;
 
 use super::layer::Joints;
 use super::visits;
@@ -217,13 +217,17 @@ impl Graph {
         if old.is_some_and(|old| self.start(old) == Some(from)) {
             return None;
         }
-        let span = old.and_then(|edge| self.hand_over(edge));
+        // The new edge takes the position of the old one in the file.
+        let span = old.and_then(|old| {
+            self.unwire_one(old);
+            self.storage.edge_weight_mut(old)?.span.take()
+        });
         let wire = Wire { touched: true, ..Wire::new(from.1 as usize, to.1 as usize, span) };
         let edge = self.storage.add_edge(from.0, to.0, wire);
         self.journal.records.push(Record::Wired(edge));
         // A layer without producers or without consumers is on no cycle.
-        let is_inner = || self.live_edges(from.0).next().is_some() && self.storage.neighbors(to.0).next().is_some();
-        self.journal.may_close_cycle = self.journal.may_close_cycle || is_inner();
+        self.journal.may_close_cycle = self.journal.may_close_cycle
+            || self.live_edges(from.0).next().is_some() && self.storage.neighbors(to.0).next().is_some();
         self.mark_rewired(to.0);
         Some(edge)
     }
@@ -262,12 +266,6 @@ impl Graph {
             wire.gone = true;
             self.journal.records.push(Record::Unwired(edge, wire.span.unwrap_or_default()));
         }
-    }
-
-    /// Marks an edge as removed, and returns its position in the file for reuse.
-    fn hand_over(&mut self, edge: EdgeIndex) -> Option<Span> {
-        self.unwire_one(edge);
-        self.storage.edge_weight_mut(edge)?.span.take()
     }
 
     /// Searches a cycle that the batch closed, here or in a body.
@@ -315,10 +313,8 @@ impl Graph {
             }
             return;
         }
-        let live = |edge: EdgeReference<'_, Wire>| {
-            (!edge.weight().gone).then(|| (edge.source(), edge.target(), *edge.weight()))
-        };
-        let wires: Vec<_> = self.storage.edge_references().filter_map(live).collect();
+        let live = self.live_wires().map(|edge| (edge.source(), edge.target(), *edge.weight()));
+        let wires: Vec<_> = live.collect();
         self.storage.clear_edges();
         for (source, target, wire) in wires {
             self.storage.add_edge(source, target, wire);
@@ -327,19 +323,19 @@ impl Graph {
 
     /// Gives each new edge the position in the text of a removed edge of the same tensor.
     fn fill_places(&mut self, records: &[Record]) {
-        let homeless = |record: &Record| {
+        let homeless = records.iter().filter_map(|record| {
             let &Record::Wired(edge) = record else { return None };
             self.storage.edge_weight(edge).filter(|wire| !wire.gone && wire.span.is_none())?;
             Some((self.start(edge)?, edge))
-        };
-        let mut homeless: Vec<_> = records.iter().filter_map(homeless).collect();
+        });
+        let mut homeless: Vec<_> = homeless.collect();
         let starts: HashSet<_> = homeless.iter().map(|(start, _)| *start).collect();
-        let place = |edge: EdgeIndex| {
+        let places = records.iter().filter_map(Record::unwired).filter_map(|edge| {
             let span = self.storage.edge_weight(edge)?.span?;
             let start = self.start(edge).filter(|start| starts.contains(start))?;
             Some((start, span, edge))
-        };
-        let mut places: Vec<_> = records.iter().filter_map(Record::unwired).filter_map(place).collect();
+        });
+        let mut places: Vec<_> = places.collect();
         places.sort_unstable();
         // Earlier edges get the earlier positions.
         homeless.sort_by_key(|(start, _)| *start);

@@ -129,8 +129,13 @@ pub struct Wire {
 
 impl Wire {
     pub(crate) fn new(from_port: usize, to_port: usize, span: Option<Span>) -> Self {
-        let narrow = |port| u32::try_from(port).unwrap_or(u32::MAX);
-        Self { from_port: narrow(from_port), to_port: narrow(to_port), span, touched: span.is_none(), gone: false }
+        let [from_port, to_port] = [from_port, to_port].map(|port| u32::try_from(port).unwrap_or(u32::MAX));
+        Self { from_port, to_port, span, touched: span.is_none(), gone: false }
+    }
+
+    /// Sort key: the position in the file. Added edges are the last.
+    pub(crate) fn place(&self) -> (bool, Option<u32>) {
+        (self.span.is_none(), self.span.map(|span| span.start))
     }
 }
 
@@ -228,9 +233,8 @@ impl Graph {
 
     /// Every layer that has bodies, in the order of [`layers`](Self::layers).
     pub(crate) fn owners(&self) -> impl Iterator<Item = &Layer> {
-        let has_bodies = |layer: &&Layer| !layer.bodies.is_empty();
-        let any = self.unordered().any(|layer| has_bodies(&layer));
-        any.then(|| self.layers()).into_iter().flatten().filter(has_bodies)
+        let any = self.unordered().any(|layer| !layer.bodies.is_empty());
+        any.then(|| self.layers()).into_iter().flatten().filter(|layer| !layer.bodies.is_empty())
     }
 
     /// Returns the outputs that feed a layer, by input position; `None` for an unconnected input.
@@ -251,15 +255,13 @@ impl Graph {
 
     /// Returns every edge: a tensor, and an input that it feeds. Edges of the file are in its order.
     pub fn wires(&self) -> impl Iterator<Item = (Output, Input)> {
-        let wires = || self.storage.edge_references().filter(|edge| !edge.weight().gone);
-        let place = |wire: &Wire| (wire.span.is_none(), wire.span.map(|span| span.start));
-        let in_order = wires().is_sorted_by_key(|edge| place(edge.weight()));
+        let in_order = self.live_wires().is_sorted_by_key(|edge| edge.weight().place());
         let sorted = (!in_order).then(|| {
-            let mut sorted: Vec<_> = wires().collect();
-            sorted.sort_by_key(|edge| place(edge.weight()));
+            let mut sorted: Vec<_> = self.live_wires().collect();
+            sorted.sort_by_key(|edge| edge.weight().place());
             sorted
         });
-        let wires = in_order.then(wires).into_iter().flatten().chain(sorted.into_iter().flatten());
+        let wires = in_order.then(|| self.live_wires()).into_iter().flatten().chain(sorted.into_iter().flatten());
         wires.filter_map(|edge| {
             let (from, to) = (self.weight(edge.source())?.id, self.weight(edge.target())?.id);
             Some((from.output(edge.weight().from_port as usize), to.input(edge.weight().to_port as usize)))
@@ -269,10 +271,10 @@ impl Graph {
     /// Returns the inputs that a tensor feeds, in no particular order.
     pub fn consumers(&self, output: Output) -> impl Iterator<Item = Input> {
         let edges = self.node(output.layer).into_iter().flat_map(|node| self.storage.edges_directed(node, Outgoing));
-        let of_port = move |wire: &Wire| wire.from_port as usize == output.port && !wire.gone;
-        edges.inspect(visits::note).filter(move |edge| of_port(edge.weight())).filter_map(|edge| {
-            let layer = self.storage.node_weight(edge.target())?.id;
-            Some(Input { layer, port: edge.weight().to_port as usize })
+        edges.inspect(visits::note).filter_map(move |edge| {
+            let wire = edge.weight();
+            (wire.from_port as usize == output.port && !wire.gone).then_some(())?;
+            Some(self.storage.node_weight(edge.target())?.id.input(wire.to_port as usize))
         })
     }
 
@@ -384,13 +386,12 @@ impl Graph {
 
     /// The nodes in [topological order](Self::topological_order).
     fn node_order(&self) -> Result<Vec<NodeIndex>, Vec<LayerId>> {
-        let wires = || self.storage.edge_references().filter(|edge| !edge.weight().gone);
         let nodes = self.storage.node_indices().filter(|&node| !self.storage[node].gone);
         if self.is_in_order() {
             return Ok(nodes.collect());
         }
         let mut waits_for = vec![0_usize; self.storage.node_bound()];
-        for edge in wires() {
+        for edge in self.live_wires() {
             waits_for[edge.target().index()] += 1;
         }
         let mut order: Vec<_> = nodes.filter(|node| waits_for[node.index()] == 0).collect();
@@ -416,16 +417,19 @@ impl Graph {
     /// True if every edge leads forward in the order of the file, with added layers just before their first consumer. A
     /// quick check: `false` does not prove a cycle.
     fn is_plainly_acyclic(&self) -> bool {
-        let wires = || self.storage.edge_references().filter(|edge| !edge.weight().gone);
-        let ends = |edge: EdgeReference<'_, Wire>| (edge.source().index(), edge.target().index());
+        let wires = self.live_wires().map(|edge| (edge.source().index(), edge.target().index()));
         // Nodes of the file have odd positions. The even position before each is for added nodes that must precede it.
         let mut places: Vec<_> = (0..self.storage.node_bound() as u32).map(|node| 2 * node + 1).collect();
-        for (from, to) in wires().rev().map(ends) {
+        for (from, to) in wires.clone().rev() {
             if (places[from], from) > (places[to], to) {
                 places[from] = places[to] & !1;
             }
         }
-        wires().map(ends).all(|(from, to)| (places[from], from) < (places[to], to))
+        wires.clone().all(|(from, to)| (places[from], from) < (places[to], to))
+    }
+
+    fn live_wires(&self) -> impl DoubleEndedIterator<Item = EdgeReference<'_, Wire>> + Clone {
+        self.storage.edge_references().filter(|edge| !edge.weight().gone)
     }
 
     /// `waits` is true for layers with a producer that waits too. Walking from such a layer to such producers reaches a

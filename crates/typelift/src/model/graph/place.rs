@@ -122,12 +122,11 @@ impl FromStr for Place {
     type Err = ParsePlaceError;
 
     fn from_str(text: &str) -> Result<Self, ParsePlaceError> {
-        let step = |step: &str| {
+        let mut steps = text.split('/').filter(|_| !text.is_empty());
+        let place = steps.try_fold(Self::default(), |place, step| {
             let (layer, at) = step.split_once('.')?;
-            Some((layer.parse().ok()?, at.parse().ok()?))
-        };
-        let mut steps = text.split('/').filter(|_| !text.is_empty()).map(step);
-        let place = steps.try_fold(Self::default(), |place, step| step.map(|(layer, at)| place.body(layer, at)));
+            Some(place.body(layer.parse().ok()?, at.parse().ok()?))
+        });
         place.ok_or_else(|| ParsePlaceError(text.to_owned()))
     }
 }

@@ -152,8 +152,8 @@ fn numpy(left: &Shape, right: &Shape) -> Result<Shape, ShapeMismatch> {
     let (Some(l), Some(r)) = (left.dims(), right.dims()) else { return Ok(Shape::dynamic()) };
     let (longer, more, fewer) = if l.len() >= r.len() { (left, l, r) } else { (right, r, l) };
     // Fast case: the shorter shape only repeats dimensions of the longer one, or has ones.
-    let changes_nothing = |(dim, other): (&Dim, &Dim)| *other == Dim::ONE || dim == other && dim.value().is_some();
-    if more[more.len() - fewer.len()..].iter().zip(fewer).all(changes_nothing) {
+    let mut pairs = more[more.len() - fewer.len()..].iter().zip(fewer);
+    if pairs.all(|(dim, other)| *other == Dim::ONE || dim == other && dim.value().is_some()) {
         return Ok(longer.clone());
     }
     Ok(broadcast::numpy([l, r].into_iter())?)
@@ -219,11 +219,11 @@ fn check_axes(data: &Shape, axes: ListInput<&[i64]>, target: Option<&Shape>) -> 
         return Err(ShapeMismatch::AxisCount { axes, rank });
     }
     let (ListInput::Values(axes), Some(target)) = (axes, target.and_then(Shape::dims)) else { return Ok(()) };
-    let place = |&axis| {
+    let places = axes.iter().map(|&axis| {
         let place = usize::try_from(axis).ok().and_then(|index| Some((index, *target.get(index)?)));
         place.ok_or(ShapeMismatch::AxisRange { axis, rank: target.len() })
-    };
-    let places = axes.iter().map(place).collect::<Result<Vec<_>, _>>()?;
+    });
+    let places = places.collect::<Result<Vec<_>, _>>()?;
     if !places.is_sorted_by_key(|&(axis, _)| axis) {
         return Err(ShapeMismatch::AxisOrder);
     }

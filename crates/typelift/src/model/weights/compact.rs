@@ -47,7 +47,7 @@ impl Known {
                 if let Some(&hash) = self.hashes.get(&at) {
                     return Ok(hash);
                 }
-                let found = hash(weights, ranges[at].0, length)?;
+                let found = hash(weights, [ranges[at].0], length)?;
                 self.hashes.insert(at, found);
                 Ok(found)
             };
@@ -66,25 +66,20 @@ fn sample(weights: &Weights, offset: u64, length: u64) -> io::Result<u64> {
     const PIECE: u64 = 1 << 8;
     const PIECES: u64 = 16;
     if length <= PIECE * PIECES {
-        return hash(weights, offset, length);
+        return hash(weights, [offset], length);
     }
+    hash(weights, (0..PIECES).map(|piece| offset + (length - PIECE) / (PIECES - 1) * piece), PIECE)
+}
+
+/// Hash of the ranges of this length at these offsets.
+fn hash(weights: &Weights, offsets: impl IntoIterator<Item = u64>, length: u64) -> io::Result<u64> {
     let mut hasher = hasher();
-    for piece in 0..PIECES {
-        let start = (length - PIECE) / (PIECES - 1) * piece;
-        weights.each_piece(offset + start, PIECE, &mut |bytes| {
+    for offset in offsets {
+        weights.each_piece(offset, length, &mut |bytes| {
             hasher.write(bytes);
             Ok(())
         })?;
     }
-    Ok(hasher.finish())
-}
-
-fn hash(weights: &Weights, offset: u64, length: u64) -> io::Result<u64> {
-    let mut hasher = hasher();
-    weights.each_piece(offset, length, &mut |bytes| {
-        hasher.write(bytes);
-        Ok(())
-    })?;
     Ok(hasher.finish())
 }
 

@@ -67,8 +67,8 @@ impl Space {
     /// Allocates space for a new constant and returns its offset.
     fn place(&mut self, (offset, length): (u64, u64)) -> u64 {
         let align = alignment(length).min(BETWEEN);
-        let fits = |&&(room, start): &&(u64, u64)| start.next_multiple_of(align) + length <= start + room;
-        let start = match self.free.range((length, 0)..).take(TRIES).find(fits).copied() {
+        let mut free = self.free.range((length, 0)..).take(TRIES).copied();
+        let start = match free.find(|&(room, start)| start.next_multiple_of(align) + length <= start + room) {
             Some((room, start)) => {
                 let at = start.next_multiple_of(align);
                 self.free.remove(&(room, start));

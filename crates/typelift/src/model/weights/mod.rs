@@ -118,8 +118,8 @@ impl Layout {
     /// Copies the file of the other weights, if most offsets are the same. Returns the number of copied bytes.
     fn copy_base(&self, new: &mut File) -> io::Result<u64> {
         let Base::File(source) = &self.of.base else { return Ok(0) };
-        let stays = |part: &&Part| part.offset == Some(part.start) && part.start + part.length <= source.length;
-        let kept: u64 = self.parts.iter().filter(stays).map(|part| part.length).sum();
+        let inside = self.parts.iter().filter(|part| part.start + part.length <= source.length);
+        let kept: u64 = inside.filter(|part| part.offset == Some(part.start)).map(|part| part.length).sum();
         let length = if kept > self.len() / 2 { source.length.min(self.len()) } else { 0 };
         copy(&source.file, length, new).map(|()| length)
     }
@@ -129,7 +129,7 @@ impl Layout {
         let (length, size) = (self.len(), CHUNK as u64);
         let copied = self.copy_base(new)?;
         let new = &*new;
-        let write_block = |bytes: &mut Vec<u8>, block: u64| {
+        let written = share("write", length.div_ceil(size), on_one_thread, |bytes: &mut Vec<u8>, block| {
             let range = block * size..length.min((block + 1) * size);
             if range.end <= copied && self.stays(&range) {
                 return Ok(());
@@ -140,8 +140,8 @@ impl Layout {
                 Ok(())
             })?;
             write_all_at(new, bytes, range.start)
-        };
-        share("write", length.div_ceil(size), on_one_thread, write_block).map(drop)
+        });
+        written.map(drop)
     }
 }
 
@@ -231,10 +231,12 @@ impl Tail {
     /// Adds bytes, unless equal ones were added before. Returns their offset.
     fn add(&mut self, bytes: &[u8]) -> u64 {
         let hash = hash::of(bytes);
-        let known = self.known.get(&hash).into_iter().flatten();
-        let is_equal = |piece: &&Piece| matches!(&piece.source, Source::Stored(range) if self.bytes.get(range.clone()) == Some(bytes));
-        if let Some(piece) = known.filter_map(|&at| self.pieces.get(at)).find(is_equal) {
-            return piece.start;
+        for piece in self.known.get(&hash).into_iter().flatten().filter_map(|&at| self.pieces.get(at)) {
+            if let Source::Stored(range) = &piece.source
+                && self.bytes.get(range.clone()) == Some(bytes)
+            {
+                return piece.start;
+            }
         }
         Arc::make_mut(&mut self.known).entry(hash).or_default().push(self.pieces.len());
         let stored = Arc::make_mut(&mut self.bytes);

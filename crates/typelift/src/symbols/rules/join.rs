@@ -75,19 +75,21 @@ pub(super) fn matmul(rule: &mut Rule) -> Option<()> {
     let (transpose_a, transpose_b) =
         (rule.attributes.bool("transpose_a").ok()?, rule.attributes.bool("transpose_b").ok()?);
     let (is_row, is_column) = (a.len() == 1, b.len() == 1);
-    let swap = |dims: &mut Dims| {
-        let rank = dims.len();
-        dims.swap(rank - 2, rank - 1);
-    };
     let one = Some(rule.number(1));
     match (is_row, transpose_a && a.len() > 1) {
         (true, _) => a.insert(0, one),
-        (false, true) => swap(&mut a),
+        (false, true) => {
+            let last = a.len() - 1;
+            a.swap(last - 1, last);
+        }
         _ => {}
     }
     match (is_column, transpose_b && b.len() > 1) {
         (true, _) => b.push(one),
-        (false, true) => swap(&mut b),
+        (false, true) => {
+            let last = b.len() - 1;
+            b.swap(last - 1, last);
+        }
         _ => {}
     }
     let (rows, inner) = (a[a.len() - 2], a[a.len() - 1]);

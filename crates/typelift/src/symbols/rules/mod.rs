@@ -59,8 +59,8 @@ pub(super) fn visit(walk: &mut Walk, graph: &Graph) {
 
 /// The layers on which a Result or an Assign depends. OpenVINO drops the others, so they demand nothing.
 fn read_layers(graph: &Graph) -> HashSet<LayerId> {
-    let is_sink = |layer: &&Layer| layer.start().is_some_and(|start| start != Start::Parameter);
-    let mut pending: Vec<LayerId> = graph.unordered().filter(is_sink).map(Layer::id).collect();
+    let sinks = graph.unordered().filter(|layer| layer.start().is_some_and(|start| start != Start::Parameter));
+    let mut pending: Vec<LayerId> = sinks.map(Layer::id).collect();
     let mut read = HashSet::default();
     while let Some(id) = pending.pop() {
         if read.insert(id) {
@@ -79,15 +79,14 @@ fn visit_layer(walk: &mut Walk, graph: &Graph, layer: &Layer, operation: &'stati
         inputs.push(walk.resolved_tensor(tensor));
     }
     // Without an open length or a value that depends on one, inference knows all.
-    let is_open = |tensor: &Tensor| {
+    let is_open = inputs.iter().any(|tensor| {
         tensor.value.is_some()
             || tensor.last.is_some()
             || tensor.dims.as_ref().is_none_or(|dims| dims.iter().any(|dim| !walk.is_number(*dim)))
-    };
-    let is_stored = |port: &OutputPort| port.shape().is_static();
+    }) || layer.outputs().iter().any(|port| !port.shape().is_static());
     // An index may leave a table whose lengths are all known.
     let is_gather = operation.name() == "Gather";
-    if layer.bodies().is_empty() && !is_gather && !inputs.iter().any(is_open) && layer.outputs().iter().all(is_stored) {
+    if layer.bodies().is_empty() && !is_gather && !is_open {
         return walk.keep_inferred(layer);
     }
     let attributes = Attributes::new(layer, operation);
@@ -103,7 +102,7 @@ fn visit_layer(walk: &mut Walk, graph: &Graph, layer: &Layer, operation: &'stati
         let last = if port == 0 { last } else { last_of_second.filter(|_| port == 1) };
         walk.store(layer, port, outputs.next().flatten(), value, last);
     }
-    if layer.outputs().len() > 1 && operation_splits_values(operation) {
+    if layer.outputs().len() > 1 && matches!(operation.name(), "Split" | "VariadicSplit") {
         split_values(walk, graph, layer, operation);
     }
 }
@@ -124,10 +123,6 @@ fn split_values(walk: &mut Walk, graph: &Graph, layer: &Layer, operation: &'stat
             tensor.value = Some(Rc::new(value));
         }
     }
-}
-
-fn operation_splits_values(operation: &Operation) -> bool {
-    matches!(operation.name(), "Split" | "VariadicSplit")
 }
 
 /// Finds the dimensions of a layer's outputs and records its constraints.
@@ -323,11 +318,8 @@ impl<'w, 'm> Rule<'w, 'm> {
                 return Some(layer);
             }
             let feeds = self.graph.feeds(layer.id());
-            let is_stored = |feed: &Option<(&Layer, usize)>| {
-                feed.is_some_and(|(feed, _)| ops::is_constant(feed) || feed.ty() == "Convert")
-            };
-            if !feeds[1.min(feeds.len())..].iter().all(is_stored) {
-                return None;
+            for feed in feeds.iter().skip(1) {
+                feed.filter(|(feed, _)| ops::is_constant(feed) || feed.ty() == "Convert")?;
             }
             (layer, _) = feeds.first().copied().flatten()?;
         }
@@ -441,17 +433,13 @@ fn probe(rule: &mut Rule) -> Option<()> {
     let outputs = probe.ask(&subject, &ports);
     rule.walk.probe = Some(probe);
     let outputs = outputs.ok()?;
-    let found: Vec<Option<Dims>> = outputs
-        .iter()
-        .map(|output| {
-            let dims = output.shape.dims()?.iter();
-            let length = |dim: &Interval| match dim.value() {
-                Some(number) => Some(rule.walk.arena.number(number)),
-                None => dim.upper().is_none().then(|| marks.get(&dim.lower()).copied()).flatten(),
-            };
-            Some(dims.map(length).collect())
-        })
-        .collect();
-    rule.outputs = found;
+    let found = outputs.iter().map(|output| {
+        let lengths = output.shape.dims()?.iter().map(|dim| match dim.value() {
+            Some(number) => Some(rule.walk.arena.number(number)),
+            None => marks.get(&dim.lower()).copied().filter(|_| dim.upper().is_none()),
+        });
+        Some(lengths.collect())
+    });
+    rule.outputs = found.collect();
     Some(())
 }

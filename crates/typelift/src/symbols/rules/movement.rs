@@ -79,8 +79,7 @@ pub(super) fn squeeze(rule: &mut Rule) -> Option<()> {
     let dims = rule.dims(0)?;
     let axes = if rule.inputs.len() > 1 { rule.ints(1)? } else { Vec::new() };
     if axes.is_empty() {
-        let numbers: Option<Vec<i64>> = dims.iter().map(|dim| dim.and_then(|dim| rule.walk.arena.value(dim))).collect();
-        let numbers = numbers?;
+        let numbers = dims.iter().map(|dim| rule.walk.arena.value((*dim)?)).collect::<Option<Vec<_>>>()?;
         return rule.put(dims.iter().zip(numbers).filter(|(_, number)| *number != 1).map(|(dim, _)| *dim).collect());
     }
     let mut chosen = vec![false; dims.len()];
@@ -230,8 +229,7 @@ pub(super) fn slice(rule: &mut Rule) -> Option<()> {
     let axes = if rule.inputs.len() > 4 { rule.ints(4)? } else { (0..count).collect() };
     for (at, axis) in axes.into_iter().enumerate() {
         let axis = rule.axis(axis, dims.len())?;
-        let get = |list: &Option<Vec<Length>>| list.as_ref().and_then(|list| list.get(at).copied().flatten());
-        let (start, stop) = (get(&starts), get(&stops));
+        let [start, stop] = [&starts, &stops].map(|list| list.as_ref()?.get(at).copied().flatten());
         let step = steps.as_ref().and_then(|steps| steps.get(at).copied());
         dims[axis] = match (dims[axis], start, stop, step) {
             (Some(dim), Some(start), Some(stop), Some(step)) => sliced(rule, dim, start, stop, step),
@@ -247,13 +245,11 @@ pub(super) fn strided_slice(rule: &mut Rule) -> Option<()> {
     let count = usize::try_from(count).ok()?;
     let (begin, end) = (rule.values(1), rule.values(2));
     let strides = if rule.inputs.len() > 3 { rule.ints(3)? } else { vec![1; count] };
-    let mask = |rule: &Rule, name| rule.attributes.ints(name).ok();
-    let (begin_mask, end_mask) = (mask(rule, "begin_mask")?, mask(rule, "end_mask")?);
-    let (new_axis, shrink) = (mask(rule, "new_axis_mask")?, mask(rule, "shrink_axis_mask")?);
-    let ellipsis = mask(rule, "ellipsis_mask")?;
+    let masks = ["begin_mask", "end_mask", "new_axis_mask", "shrink_axis_mask", "ellipsis_mask"];
+    let [begin_mask, end_mask, new_axis, shrink, ellipsis] = masks.map(|name| rule.attributes.ints(name).ok());
+    let (begin_mask, end_mask, new_axis, shrink, ellipsis) = (begin_mask?, end_mask?, new_axis?, shrink?, ellipsis?);
     let set = |mask: &[i64], at: usize| mask.get(at) == Some(&1);
-    let is_new = |at: usize| set(&new_axis, at) && !set(&ellipsis, at);
-    let consumed = (0..count).filter(|&at| !is_new(at) && !set(&ellipsis, at)).count();
+    let consumed = (0..count).filter(|&at| !set(&new_axis, at) && !set(&ellipsis, at)).count();
     let one = rule.number(1);
     let mut dims = Dims::new();
     let mut axis = 0;
@@ -262,7 +258,7 @@ pub(super) fn strided_slice(rule: &mut Rule) -> Option<()> {
             let skipped = data.len().checked_sub(consumed)?;
             dims.extend(data.iter().skip(axis).take(skipped).copied());
             axis += skipped;
-        } else if is_new(at) {
+        } else if set(&new_axis, at) {
             dims.push(Some(one));
         } else {
             let dim = *data.get(axis)?;
@@ -270,14 +266,14 @@ pub(super) fn strided_slice(rule: &mut Rule) -> Option<()> {
             if set(&shrink, at) {
                 continue;
             }
-            let get = |list: &Option<Vec<Length>>| list.as_ref().and_then(|list| list.get(at).copied().flatten());
+            let [start, stop] = [&begin, &end].map(|list| list.as_ref()?.get(at).copied().flatten());
             let step = strides.get(at).copied()?;
             let far = rule.number(i64::MAX);
             let near = rule.number(i64::MIN + 1);
             let first = if step < 0 { far } else { rule.number(0) };
-            let start = if set(&begin_mask, at) { Some(first) } else { get(&begin) };
+            let start = if set(&begin_mask, at) { Some(first) } else { start };
             let last = if step < 0 { near } else { far };
-            let stop = if set(&end_mask, at) { Some(last) } else { get(&end) };
+            let stop = if set(&end_mask, at) { Some(last) } else { stop };
             dims.push(match (dim, start, stop) {
                 (Some(dim), Some(start), Some(stop)) => sliced(rule, dim, start, stop, step),
                 _ => None,
@@ -418,13 +414,17 @@ pub(super) fn scatter_nd(rule: &mut Rule) -> Option<()> {
     if let Some(depth) = depth.and_then(|depth| usize::try_from(depth).ok()) {
         let mut wanted = Dims::from_slice(&indices[..indices.len() - 1]);
         wanted.extend(data.get(depth..).unwrap_or_default().iter().copied());
-        if wanted.len() == updates.len() {
-            for (&wanted, &update) in wanted.iter().zip(&updates) {
-                rule.same(wanted, update, Noticed::Load, 2);
-            }
-        }
+        same_updates(rule, &wanted, &updates);
     }
     rule.put(data)
+}
+
+fn same_updates(rule: &mut Rule, wanted: &[Length], updates: &[Length]) {
+    if wanted.len() == updates.len() {
+        for (&wanted, &update) in wanted.iter().zip(updates) {
+            rule.same(wanted, update, Noticed::Load, 2);
+        }
+    }
 }
 
 pub(super) fn scatter_elements(rule: &mut Rule) -> Option<()> {
@@ -440,11 +440,7 @@ pub(super) fn scatter(rule: &mut Rule) -> Option<()> {
     let axis = rule.ints(3)?.first().copied()?;
     let axis = rule.axis(axis, data.len())?;
     let wanted: Dims = data[..axis].iter().chain(&indices).chain(&data[axis + 1..]).copied().collect();
-    if wanted.len() == updates.len() {
-        for (&wanted, &update) in wanted.iter().zip(&updates) {
-            rule.same(wanted, update, Noticed::Load, 2);
-        }
-    }
+    same_updates(rule, &wanted, &updates);
     rule.put(data)
 }
 

@@ -2,7 +2,6 @@
 
 use super::Rule;
 use crate::symbols::Noticed;
-use crate::symbols::expression::Expr;
 use crate::symbols::walk::{Dims, Length};
 
 /// Windows along one axis.
@@ -345,7 +344,7 @@ pub(super) fn frames(rule: &mut Rule) -> Option<()> {
     let zero = rule.number(0);
     let test = rule.arena().at_least(room, zero);
     rule.demand(test, Noticed::Load, 2);
-    let count = windows_of(rule, room, step);
+    let count = rule.arena().div(room, step).and_then(|steps| rule.arena().plus(steps, 1));
     let two = rule.number(2);
     let bins = rule.arena().div(size, two).and_then(|half| rule.arena().plus(half, 1));
     let mut out = Dims::new();
@@ -353,9 +352,4 @@ pub(super) fn frames(rule: &mut Rule) -> Option<()> {
     out.extend(if transpose { [bins, count] } else { [count, bins] });
     out.push(Some(two));
     rule.put(out)
-}
-
-fn windows_of(rule: &mut Rule, room: Expr, step: Expr) -> Length {
-    let steps = rule.arena().div(room, step)?;
-    rule.arena().plus(steps, 1)
 }

@@ -92,8 +92,8 @@ impl Folder {
     }
 
     pub(super) fn is_at(&self, name: &str, file: &File) -> bool {
-        let id = |found: Stat| (found.st_dev, found.st_ino);
-        fs::fstat(file).is_ok_and(|open| self.stat(name).is_some_and(|found| id(found) == id(open)))
+        let (Ok(open), Some(found)) = (fs::fstat(file), self.stat(name)) else { return false };
+        (found.st_dev, found.st_ino) == (open.st_dev, open.st_ino)
     }
 
     pub(super) fn create(&self, name: &str) -> io::Result<File> {

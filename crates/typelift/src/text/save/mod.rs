@@ -208,8 +208,8 @@ impl Model {
         if self.weights_to_write(&destination, options)? {
             self.make_weights(&mut pair, &destination, options.weights)?;
         }
-        let write = |file: &mut File| xml::write_to(self, options.text, |piece| file.write_all(piece.as_bytes()));
-        pair.write_graph(write).map_err(failed())?;
+        pair.write_graph(|file| xml::write_to(self, options.text, |piece| file.write_all(piece.as_bytes())))
+            .map_err(failed())?;
         pair.replace().map_err(failed())
     }
 
@@ -217,8 +217,9 @@ impl Model {
     fn is_text_at(&self, xml: &Path, text: WriteOptions) -> bool {
         let source = self.source().as_bytes();
         // The text is compared only if the lengths are equal.
-        let is_as_long = || fs::metadata(xml).is_ok_and(|old| old.len() == source.len() as u64);
-        is_as_long() && xml::is_source(self, text) && fs::read(xml).is_ok_and(|old| old == source)
+        fs::metadata(xml).is_ok_and(|old| old.len() == source.len() as u64)
+            && xml::is_source(self, text)
+            && fs::read(xml).is_ok_and(|old| old == source)
     }
 
     /// True if the `.bin` must be written. Fails if a file has changed since the model was read from it.
@@ -367,9 +368,7 @@ pub fn missing_weights(model: &Model) -> Option<Diagnostic> {
 
 /// True for a constant that is stored in the weights.
 fn is_stored(layer: &Layer) -> bool {
-    let is_constant = || {
-        let operation = layer.operation();
-        operation.is_some_and(|operation| operation.name() == "Constant")
-    };
-    layer.attribute("offset").is_some() && layer.attribute("size") != Some("0") && is_constant()
+    layer.attribute("offset").is_some()
+        && layer.attribute("size") != Some("0")
+        && layer.operation().is_some_and(|operation| operation.name() == "Constant")
 }

@@ -115,7 +115,7 @@ impl Folder {
     /// Moves a file into the directory.
     pub(super) fn take(&self, from: &Path, name: &str) -> io::Result<()> {
         patiently(|| fs::rename(from, self.path.join(name))).map_err(|error| {
-            if !is_shared_out(&error) {
+            if !is_busy(&error) || error.raw_os_error() == Some(BUSY[0]) {
                 return error;
             }
             let name = from.file_name().unwrap_or_default().display();
@@ -168,11 +168,6 @@ const BUSY: [i32; 4] = [5, 32, 33, 1224];
 
 fn is_busy(error: &io::Error) -> bool {
     cfg!(windows) && error.raw_os_error().is_some_and(|code| BUSY.contains(&code))
-}
-
-/// True for a file that is open without leave for others.
-fn is_shared_out(error: &io::Error) -> bool {
-    is_busy(error) && error.raw_os_error() != Some(BUSY[0])
 }
 
 /// Tries for half a second where another process has a file open: scanners for viruses and indexes do, for a moment.

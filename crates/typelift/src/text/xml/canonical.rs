@@ -7,7 +7,7 @@ use typelift_promote::ElementType;
 use super::DECLARATION;
 use super::locate::{declared_dims, rt_info_in};
 use super::tokens::{decode, encode, is_name};
-use crate::model::graph::{Body, Direction, Graph, InputPort, Layer, Model, OutputConstraints, Wire};
+use crate::model::graph::{Body, Direction, Graph, InputPort, Layer, Model, OutputConstraints};
 use crate::model::shape::Shape;
 
 /// Prints the whole model.
@@ -159,8 +159,7 @@ impl<'a> Printer<'a> {
         self.content("edges", |printer| {
             let mut edges: Vec<_> = graph.joints().collect();
             // The serializer groups edges by their source layer. Within a group, edges of the file keep their order.
-            let place = |wire: &Wire| (wire.span.is_none(), wire.span.map(|span| span.start));
-            edges.sort_by_key(|(from, wire, _)| (from.id, place(wire)));
+            edges.sort_by_key(|(from, wire, _)| (from.id, wire.place()));
             for (from, wire, to) in edges {
                 printer.line();
                 printer.edge(from, wire.from_port as usize, to, wire.to_port as usize);

@@ -117,20 +117,24 @@ fn find_below<T>(
 pub(crate) fn locate_port(source: &str, span: Span, direction: Direction, position: usize) -> Span {
     let list = if direction == Direction::Input { "input" } else { "output" };
     let mut others = 0;
-    let find = |entry: &Element, at: usize| {
-        others = if at == 0 { 0 } else { others };
-        let is_port = entry.name() == "port";
-        others += usize::from(!is_port);
-        (is_port && at - others == position).then_some(entry.tag_span)
-    };
-    let (layer, port) = find_below(source, span, |name| name == list, find);
+    let (layer, port) = find_below(
+        source,
+        span,
+        |name| name == list,
+        |entry, at| {
+            others = if at == 0 { 0 } else { others };
+            let is_port = entry.name() == "port";
+            others += usize::from(!is_port);
+            (is_port && at - others == position).then_some(entry.tag_span)
+        },
+    );
     port.unwrap_or(layer)
 }
 
 /// The tag of a back edge of the layer at `span`, by position, or the layer's tag if it has no such edge.
 pub(crate) fn locate_back_edge(source: &str, span: Span, position: usize) -> Span {
-    let find = |edge: &Element, at| (at == position).then_some(edge.tag_span);
-    let (layer, edge) = find_below(source, span, |name| name == "back_edges", find);
+    let is_list = |name: &str| name == "back_edges";
+    let (layer, edge) = find_below(source, span, is_list, |edge, at| (at == position).then_some(edge.tag_span));
     edge.unwrap_or(layer)
 }
 
@@ -138,9 +142,17 @@ pub(crate) fn locate_back_edge(source: &str, span: Span, position: usize) -> Spa
 pub(crate) fn locate_entry(source: &str, span: Span, name: &str, direction: Direction, id: LayerId) -> Option<Span> {
     let list = format!("{}port_map", name.strip_suffix("body").unwrap_or_default());
     let element = if direction == Direction::Input { "input" } else { "output" };
-    let names_it = |(name, value): (&str, &str)| name == "internal_layer_id" && value.trim().parse() == Ok(id.0);
-    let is_it = |entry: &Element| entry.name() == element && Tokens::attributes(entry).flatten().any(&names_it);
-    find_below(source, span, |name| name == list, |entry, _| is_it(entry).then_some(entry.tag_span)).1
+    let found = find_below(
+        source,
+        span,
+        |name| name == list,
+        |entry, _| {
+            let mut ids = Tokens::attributes(entry).flatten().filter(|(name, _)| *name == "internal_layer_id");
+            let is_it = entry.name() == element && ids.any(|(_, value)| value.trim().parse() == Ok(id.0));
+            is_it.then_some(entry.tag_span)
+        },
+    );
+    found.1
 }
 
 #[cold]
@@ -152,8 +164,11 @@ pub(crate) fn locate_joint(source: &str, span: Span, id: LayerId) -> Option<Span
 #[cold]
 pub(crate) fn locate_joint_with(source: &str, span: Span, is_it: impl Fn(&str, &str) -> bool) -> Option<Span> {
     let is_list = |name: &str| name.contains("port_map") || name == "back_edges";
-    let is_it = |entry: &Element| Tokens::attributes(entry).flatten().any(|(name, value)| is_it(name, value));
-    find_below(source, span, is_list, |entry, _| is_it(entry).then_some(entry.tag_span)).1
+    let found = find_below(source, span, is_list, |entry, _| {
+        let mut attributes = Tokens::attributes(entry).flatten();
+        attributes.any(|(name, value)| is_it(name, value)).then_some(entry.tag_span)
+    });
+    found.1
 }
 
 pub(crate) fn matches_dims(declared: &[i64], shape: &Shape) -> bool {
@@ -213,13 +228,17 @@ pub(super) fn rt_info_in(source: &str, content: Span) -> Option<Span> {
 
 pub(crate) fn means(source: &str, span: Span) -> Vec<Range<u64>> {
     let mut found = Vec::new();
-    let add = |mean: &Element, _| {
-        let number = |name| Tokens::attribute(mean, name)?.trim().parse::<u64>().ok();
-        if let ("mean", Some(start), Some(size)) = (mean.name(), number("offset"), number("size")) {
-            found.push(start..start.saturating_add(size));
-        }
-        None::<()>
-    };
-    find_below(source, span, |_| true, add);
+    find_below(
+        source,
+        span,
+        |_| true,
+        |mean, _| {
+            let numbers = ["offset", "size"].map(|name| Tokens::attribute(mean, name)?.trim().parse::<u64>().ok());
+            if let ("mean", [Some(start), Some(size)]) = (mean.name(), numbers) {
+                found.push(start..start.saturating_add(size));
+            }
+            None::<()>
+        },
+    );
     found
 }

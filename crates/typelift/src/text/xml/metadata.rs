@@ -15,11 +15,11 @@ pub(crate) struct Entry<'a> {
 
 /// The entries of an `<rt_info>`, up to the first one that is incomplete.
 pub(crate) fn entries(rt_info: &str) -> Vec<Entry<'_>> {
-    let entry = |child: Child| {
+    let entries = children(rt_info, whole(rt_info)).into_iter().map(|child| {
         let name = child.written("name").filter(|_| child.is_attribute()).unwrap_or_default();
         Entry { name, value: child.written("value"), text: child.span.text(rt_info) }
-    };
-    children(rt_info, whole(rt_info)).into_iter().map(entry).collect()
+    });
+    entries.collect()
 }
 
 /// The value of an entry in a layer's `<rt_info>`: an attribute that OpenVINO reads, or a `<user_data>`. An

@@ -40,8 +40,7 @@ fn in_parts<E>(
     let edges = Edges::new(graph);
     let division = Division { parts: Vec::new(), length, edges: &edges.placed, removed: &removed };
     let parts = division.divide(model, &layers, &edges.added);
-    let print = |part: &Part, out: &mut String| Splice::new(model, refresh_ports).print(model, part, out);
-    print_in_order(&parts, two_threads, print, sink)
+    print_in_order(&parts, two_threads, |part, out| Splice::new(model, refresh_ports).print(model, part, out), sink)
 }
 
 /// Chunk of the text of a graph, and the changes in it.
@@ -414,8 +413,7 @@ impl<'a> Splice<'a> {
                 "data" if !replace(&mut text.data, true) => {
                     let is_written = Tokens::attributes(&child).next().is_some();
                     if is_written && layer.attributes.is_empty() {
-                        let whole = tokens.skip(&child)?;
-                        self.delete(whole);
+                        self.delete(tokens.skip(&child)?);
                     } else {
                         self.data(&tokens, &child, layer)?;
                         tokens.skip(&child)?;
@@ -527,10 +525,7 @@ impl<'a> Splice<'a> {
                     }
                 }
                 Some(None) => drop(tokens.skip(&port)?),
-                None => {
-                    let gone = tokens.skip(&port)?;
-                    self.delete(gone);
-                }
+                None => self.delete(tokens.skip(&port)?),
             }
         }
         let left = feeds.len();
@@ -560,10 +555,7 @@ impl<'a> Splice<'a> {
                     }
                 }
                 Some(None) => drop(tokens.skip(&port)?),
-                None => {
-                    let gone = tokens.skip(&port)?;
-                    self.delete(gone);
-                }
+                None => self.delete(tokens.skip(&port)?),
             }
         }
         let left = outputs.len();

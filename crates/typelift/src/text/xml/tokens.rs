@@ -50,15 +50,16 @@ impl Element<'_> {
         if is_name(name) {
             return Ok(());
         }
-        let error = |message: Message| Diagnostic::new(Code::XmlSyntax, message).at(self.tag_span, "in this element");
-        let refusal = if name.starts_with("<<<<<<") {
-            error("the file contains an unresolved merge conflict".into())
-                .help("resolve the conflict: keep one side and remove the lines with <<<<<<<, ======= and >>>>>>>")
+        let (message, help) = if name.starts_with("<<<<<<") {
+            (
+                "the file contains an unresolved merge conflict".into(),
+                "resolve the conflict: keep one side and remove the lines with <<<<<<<, ======= and >>>>>>>",
+            )
         } else {
-            error(message!("`{}` is not a valid XML name"; name))
-                .help("correct the name, or remove the text that is not XML")
+            let help = "correct the name, or remove the text that is not XML";
+            (message!("`{}` is not a valid XML name"; name), help)
         };
-        Err(refusal.into())
+        Err(Diagnostic::new(Code::XmlSyntax, message).at(self.tag_span, "in this element").help(help).into())
     }
 }
 
@@ -287,7 +288,8 @@ impl<'a> Tokens<'a> {
         let at = self.text.floor_char_boundary(usize::try_from(self.reader.error_position()).unwrap_or(0));
         let end = self.text.ceil_char_boundary(at + 1);
         let place = Span::new(self.base + at, self.base + end);
-        let open = self.innermost_open(at);
+        // The wrong end tag closed the element that the error is about.
+        let open = self.open_elements(at).pop();
         match (error, open) {
             (quick_xml::Error::IllFormed(IllFormedError::MismatchedEndTag { expected, found }), Some(open))
                 if !self.is_open(at, found) =>
@@ -393,18 +395,10 @@ impl<'a> Tokens<'a> {
     }
 
     fn is_open(&self, at: usize, name: &str) -> bool {
-        let is_of = |span: &Span| {
-            let tag = self.tag(*span);
-            tag.strip_prefix('<').and_then(|tag| tag.split(|c: char| c.is_whitespace() || "/>".contains(c)).next())
-                == Some(name)
-        };
-        self.open_elements(at).iter().any(is_of)
-    }
-
-    #[cold]
-    fn innermost_open(&self, at: usize) -> Option<Span> {
-        // The wrong end tag closed the element that the error is about.
-        self.open_elements(at).pop()
+        self.open_elements(at).iter().any(|span| {
+            let tag = self.tag(*span).strip_prefix('<');
+            tag.and_then(|tag| tag.split(|c: char| c.is_whitespace() || "/>".contains(c)).next()) == Some(name)
+        })
     }
 
     #[cold]
@@ -465,15 +459,14 @@ fn attribute_error(element: &Element, error: Option<&AttrError>) -> Diagnostic {
 /// Parses plain digits at the start of a text, if the number certainly fits. Returns the number and the rest.
 pub(super) fn plain_number(text: &str) -> Option<(u64, &str)> {
     let (digits, rest) = text.split_at(text.bytes().position(|b| !b.is_ascii_digit()).unwrap_or(text.len()));
-    let number = || digits.bytes().fold(0, |number, digit| number * 10 + u64::from(digit - b'0'));
-    (1..=18).contains(&digits.len()).then(|| (number(), rest))
+    (1..=18).contains(&digits.len()).then_some(())?;
+    Some((digits.bytes().fold(0, |number, digit| number * 10 + u64::from(digit - b'0')), rest))
 }
 
 /// Parses an attribute of the form ` name="value"` at the start of a text. Returns its name, its value and the rest.
 fn plain_attribute(text: &str) -> Option<(&str, &str, &str)> {
     let text = text.strip_prefix(' ')?;
-    let is_plain = |b: u8| b.is_ascii_lowercase() || matches!(b, b'_' | b'-');
-    let (name, text) = text.split_at(text.bytes().position(|b| !is_plain(b))?);
+    let (name, text) = text.split_at(text.bytes().position(|b| !matches!(b, b'a'..=b'z' | b'_' | b'-'))?);
     let text = text.strip_prefix("=\"").filter(|_| !name.is_empty())?;
     let end = memchr::memchr(b'"', text.as_bytes())?;
     Some((name, &text[..end], &text[end + 1..]))
@@ -518,8 +511,8 @@ fn reference(text: &str) -> Option<(char, usize)> {
     let (digits, radix) = number.strip_prefix('x').map_or((number, 10), |hex| (hex, 16));
     let length = digits.find(|c: char| !c.is_digit(radix)).filter(|&end| end > 0 && digits[end..].starts_with(';'))?;
     // OpenVINO's parser lets a number overflow.
-    let add = |code: u32, digit: char| code.wrapping_mul(radix).wrapping_add(digit.to_digit(radix).unwrap_or(0));
-    let code = digits[..length].chars().fold(0, add);
+    let digits_read = digits[..length].chars().map(|digit| digit.to_digit(radix).unwrap_or(0));
+    let code = digits_read.fold(0_u32, |code, digit| code.wrapping_mul(radix).wrapping_add(digit));
     Some((char::from_u32(code)?, text.len() - digits.len() + length + 1))
 }
 

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::super::tokens::Element;
 use super::{Fatal, Read, SHOWN};
 use crate::base::hash::{HashMap, HashSet};
-use crate::findings::{About, Code, Diagnostic, LayerRef, Message, Severity, Text, message};
+use crate::findings::{About, Code, Diagnostic, Message, Severity, Text, message};
 // Dropped layers are found by the text of `type` alone, as in OpenVINO, before operations are known.
 use crate::base::span::Span;
 use crate::model::graph::{Direction, Graph, Input, Layer, LayerId, Output, Start};
@@ -25,8 +25,8 @@ pub(super) struct Edge {
 
 impl Edge {
     fn about(&self) -> About {
-        let end = |(layer, port)| (LayerId(layer), port);
-        About::Edge { from: end(self.from), to: end(self.to) }
+        let [from, to] = [self.from, self.to].map(|(layer, port)| (LayerId(layer), port));
+        About::Edge { from, to }
     }
 }
 
@@ -87,22 +87,22 @@ impl<'a> Read<'a> {
         let errors: Vec<_> = self.diagnostics.drain(reported..).collect();
         let mut missing = Vec::new();
         for error in errors {
-            let of_repeated = |layer: &LayerRef| {
-                self.repeated.iter().any(|&(id, _)| id == layer.id) || error.code == Code::UnknownPort
-            };
-            match error.code {
-                Code::UnknownLayer => missing.push(error),
-                _ if error.layer.as_ref().is_some_and(of_repeated) => {}
+            match &error.layer {
+                _ if error.code == Code::UnknownLayer => missing.push(error),
+                Some(_) if error.code == Code::UnknownPort => {}
+                Some(layer) if self.repeated.iter().any(|&(id, _)| id == layer.id) => {}
                 _ => self.diagnostics.push(error),
             }
         }
         // If edges use an id that no layer has, it most likely belongs to one of these layers.
-        let source = |error: &Diagnostic| if let About::Edge { from, .. } = *error.about { Some(from.0) } else { None };
-        let ids: Vec<_> = missing.iter().filter_map(source).collect();
+        let id = missing.iter().find_map(|error| match *error.about {
+            About::Edge { from, .. } => Some(from.0),
+            _ => None,
+        });
         for &(_, at) in &self.repeated {
             let Some(found) = self.diagnostics.get_mut(at) else { continue };
             found.severity = Severity::Error;
-            if let Some(id) = ids.first() {
+            if let Some(id) = id {
                 found.fixes = vec![message!("give one of them the id {}, which edges use and no layer has"; id).into()];
             }
         }
@@ -208,20 +208,16 @@ impl<'a> Read<'a> {
         let (Some(producer), Some(consumer)) = (graph.layer(from), graph.layer(to)) else { return };
         let ends =
             [(producer, Direction::Output, "output", edge.from.1), (consumer, Direction::Input, "input", edge.to.1)];
-        let missing = |&(layer, direction, _, id): &(&Layer, Direction, &'static str, u64)| {
-            ports.position(layer, direction, id).is_none()
-        };
-        let report = |(layer, _, kind, id): (&Layer, Direction, &'static str, u64)| {
+        for (layer, direction, kind, id) in ends {
+            if ports.position(layer, direction, id).is_some() {
+                continue;
+            }
             let message = message!("layer {} `{}` has no {} port {}"; layer.id, layer.name, kind, id);
             let refusal = Diagnostic::new(Code::UnknownPort, message).about(edge.about());
             let refusal = refusal.at(edge.span, message!("names {} port {}"; kind, id));
             let refusal = refusal.at(self.tag_of(layer), message!("has {}"; port_list(layer, kind)));
-            self.of(layer, refusal.help(help_with_port(layer, kind, id)))
-        };
-        let missing: Vec<_> = ends.into_iter().filter(missing).collect();
-        let reports: Vec<_> = missing.into_iter().map(report).collect();
-        for report in reports {
-            self.report_unless_dropped(graph, to, report);
+            let refusal = self.of(layer, refusal.help(help_with_port(layer, kind, id)));
+            self.report_unless_dropped(graph, to, refusal);
         }
     }
 

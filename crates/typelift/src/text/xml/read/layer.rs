@@ -70,16 +70,16 @@ impl<'a> Read<'a> {
         let id = self.required(element, "id", id);
         layer.id = id.map_or(NO_ID, LayerId);
         // A missing attribute is reported together with a similar attribute that the tag has.
-        let missing = |name: &str| {
-            let named = [
-                ("id", id.is_none()),
-                ("name", layer.name.is_empty()),
-                ("type", ty.is_none()),
-                ("version", version.is_none()),
-            ];
-            named.iter().any(|(known, missing)| *missing && name.eq_ignore_ascii_case(known))
-        };
-        for &(name, value) in unknown.iter().filter(|(name, _)| !missing(name)).take(SHOWN) {
+        let known = [
+            ("id", id.is_some()),
+            ("name", !layer.name.is_empty()),
+            ("type", ty.is_some()),
+            ("version", version.is_some()),
+        ];
+        let ignored = unknown.iter().filter(|(name, _)| {
+            known.iter().all(|(known, is_written)| *is_written || !name.eq_ignore_ascii_case(known))
+        });
+        for &(name, value) in ignored.take(SHOWN) {
             let message = message!("attribute `{}` of <layer> is ignored"; name);
             let lint = Diagnostic::new(Code::UnknownAttribute, message)
                 .at(self.tokens.span_of(value), "this attribute does not exist");
@@ -108,8 +108,8 @@ impl<'a> Read<'a> {
         self.last.truncate(at);
         self.last.push(new);
         if at < MOST_OPERATIONS {
-            let text = |part| self.tokens.span_of(part).text(self.source);
-            self.operations.insert((text(ty), text(version)), at);
+            let [ty, version] = [ty, version].map(|part| self.tokens.span_of(part).text(self.source));
+            self.operations.insert((ty, version), at);
         }
         at
     }
@@ -155,10 +155,9 @@ impl<'a> Read<'a> {
         }
         let has_more = data != has_data || layer.rt_info.is_some() || back_edges.is_some();
         // The text of a port with names or metadata is never cached, because it does not repeat.
-        let can_repeat = |port: &OutputPort| port.names.is_none() && port.rt_info.is_none();
         if !has_more
             && (port_maps.is_empty() && bodies.is_empty())
-            && layer.outputs.iter().all(can_repeat)
+            && layer.outputs.iter().all(|port| port.names.is_none() && port.rt_info.is_none())
             && self.diagnostics.len() == reported
         {
             let rest = Span::new(start, self.tokens.content_of(element).end as usize);

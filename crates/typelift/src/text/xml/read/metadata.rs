@@ -147,15 +147,14 @@ fn conversions(value: &str) -> Result<(), Refused> {
 }
 
 fn element_type(value: &str) -> Result<(), Refused> {
-    let refused = || ("not an element type".into(), "write a type as in attributes: f32, i64, boolean");
-    ElementType::from_name(value).map(drop).ok_or_else(refused)
+    let known = ElementType::from_name(value).map(drop);
+    known.ok_or_else(|| ("not an element type".into(), "write a type as in attributes: f32, i64, boolean"))
 }
 
 /// Checks a comma-separated list of non-negative numbers.
 fn order(value: &str) -> Result<(), Refused> {
-    let is_number = |item: &str| integer_prefix(item).is_some_and(|(number, _)| number >= 0);
-    let odd = value.split(',').find(|item| !is_number(item)).filter(|_| !value.is_empty());
-    odd.map_or(Ok(()), |item| {
+    let odd = value.split(',').find(|item| integer_prefix(item).is_none_or(|(number, _)| number < 0));
+    odd.filter(|_| !value.is_empty()).map_or(Ok(()), |item| {
         Err((message!("`{}` is not an axis"; item), "write the numbers of the axes with commas: 0,2,3,1"))
     })
 }

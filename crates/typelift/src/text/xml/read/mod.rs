@@ -485,14 +485,11 @@ impl<'a> Read<'a> {
     fn missing_attribute(&mut self, element: &Element, name: &'static str) {
         let message = message!("<{}> has no attribute `{}`"; element.name(), name);
         let refusal = Diagnostic::new(Code::MissingAttribute, message);
-        let written: Vec<_> = Tokens::attributes(element).flatten().map(|(written, _)| written).collect();
-        let plain = |name: &str| name.replace(['-', '_'], "").to_ascii_lowercase();
         let known = ["from-layer", "from-port", "to-layer", "to-port", "id", "name", "type", "version"];
-        let is_meant = |written: &&str| {
-            let misspelt = !known.contains(written) && nearest(written, [name]).is_some();
-            plain(written) == plain(name) || misspelt
-        };
-        let near = written.into_iter().find(is_meant);
+        let near = Tokens::attributes(element).flatten().map(|(written, _)| written).find(|written| {
+            let plain = [*written, name].map(|name| name.replace(['-', '_'], "").to_ascii_lowercase());
+            plain[0] == plain[1] || !known.contains(written) && nearest(written, [name]).is_some()
+        });
         let help = match near {
             Some(near) => message!("write `{}` for `{}`"; name, near).into(),
             None => Fix::add([name], Owner::Element(element.name().to_owned())),
@@ -500,8 +497,8 @@ impl<'a> Read<'a> {
         let about = About::missing(element.name(), vec![name.to_owned().into()], near.map(str::to_owned));
         let refusal = refusal.about(about);
         let refusal = refusal.at(element.tag_span, message!("`{}` is required here"; name)).help(help);
-        let value = |name| Tokens::attribute(element, name);
-        match (element.name(), value("id").and_then(|id| id.parse().ok()), value("name")) {
+        let [id, name] = ["id", "name"].map(|name| Tokens::attribute(element, name));
+        match (element.name(), id.and_then(|id| id.parse().ok()), name) {
             ("layer", Some(id), Some(layer)) => {
                 let layer = LayerRef::named(&self.place, LayerId(id), &decode(layer));
                 self.report(Diagnostic { layer: Some(layer), ..refusal });
@@ -513,8 +510,8 @@ impl<'a> Read<'a> {
 
     /// Reports a problem of an edge. An equal finding is counted instead of repeated.
     fn report_or_join(&mut self, found: Diagnostic) {
-        let is_same = |it: &&mut Diagnostic| it.about.lacks_as(&found.about);
-        let Some(first) = self.diagnostics.iter_mut().find(is_same) else { return self.report(found) };
+        let same = self.diagnostics.iter_mut().find(|it| it.about.lacks_as(&found.about));
+        let Some(first) = same else { return self.report(found) };
         if first.labels.len() < SHOWN {
             first.labels.extend(found.labels);
         }
