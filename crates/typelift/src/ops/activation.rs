@@ -22,8 +22,7 @@ fn hard_sigmoid(cx: &mut Context) -> Result<(), Fault> {
             check_rank(cx, input, name, &[0])?;
         }
     }
-    cx.output(cx.element_type(0), cx.shape(0).clone());
-    Ok(())
+    cx.finish(cx.element_type(0), cx.shape(0).clone())
 }
 
 /// An error if the inputs have different types, even if one of them is dynamic.
@@ -44,8 +43,7 @@ fn require_same_types(cx: &Context) -> Result<(), Fault> {
 fn selu(cx: &mut Context) -> Result<(), Fault> {
     let element_type = cx.merge_types(&[0, 1, 2])?;
     cx.check_accepted(0, element_type)?;
-    cx.output(element_type, cx.shape(0).clone());
-    Ok(())
+    cx.finish(element_type, cx.shape(0).clone())
 }
 
 fn swish(cx: &mut Context) -> Result<(), Fault> {
@@ -54,6 +52,5 @@ fn swish(cx: &mut Context) -> Result<(), Fault> {
         require_same_types(cx)?;
         check_rank(cx, 1, "beta", &[0])?;
     }
-    cx.output(cx.element_type(0), cx.shape(0).clone());
-    Ok(())
+    cx.finish(cx.element_type(0), cx.shape(0).clone())
 }

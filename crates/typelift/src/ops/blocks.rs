@@ -86,8 +86,7 @@ fn depth_to_space(cx: &mut Context) -> Result<(), Fault> {
             dims.collect::<Result<_, _>>()?
         }
     };
-    cx.output(cx.element_type(0), shape);
-    Ok(())
+    cx.finish(cx.element_type(0), shape)
 }
 
 fn space_to_depth(cx: &mut Context) -> Result<(), Fault> {
@@ -102,8 +101,7 @@ fn space_to_depth(cx: &mut Context) -> Result<(), Fault> {
             dims.collect::<Result<_, _>>()?
         }
     };
-    cx.output(cx.element_type(0), shape);
-    Ok(())
+    cx.finish(cx.element_type(0), shape)
 }
 
 /// Checks the inputs of BatchToSpace and SpaceToBatch. Returns the dimensions of the data and the common shape of the
@@ -130,10 +128,7 @@ fn batch_blocks<'a>(cx: &Context<'a>, roles: [&'static str; 3]) -> Result<(Optio
 fn batch_to_space(cx: &mut Context) -> Result<(), Fault> {
     cx.merge_types(&[1, 2, 3])?;
     let (dims, list) = batch_blocks(cx, ["block_shape", "crops_begin", "crops_end"])?;
-    let Some(dims) = dims else {
-        cx.output(cx.element_type(0), Shape::dynamic());
-        return Ok(());
-    };
+    let Some(dims) = dims else { return cx.finish(cx.element_type(0), Shape::dynamic()) };
     if let Some(&[count]) = list.to_static().as_deref()
         && count != dims.len() as i64
     {
@@ -142,10 +137,8 @@ fn batch_to_space(cx: &mut Context) -> Result<(), Fault> {
     }
     let blocks = cx.numbers(1)?;
     if let Some(block) = blocks.iter().flatten().find(|&&block| block < 1) {
-        return Err(Fault::value(
-            &[1],
-            message!("the block_shape of `BatchToSpace` contains {}, but lengths must be 1 or more"; block),
-        ));
+        let message = message!("the block_shape of `BatchToSpace` contains {}, but lengths must be 1 or more"; block);
+        return Err(Fault::value(&[1], message));
     }
     let mut shape: Shape = dims.iter().map(|_| Dim::ANY).collect();
     let crops = cx.numbers(2)?.zip(cx.numbers(3)?);
@@ -168,16 +161,12 @@ fn batch_to_space(cx: &mut Context) -> Result<(), Fault> {
             *out = whole - Dim::fixed(crop);
         }
     }
-    cx.output(cx.element_type(0), shape);
-    Ok(())
+    cx.finish(cx.element_type(0), shape)
 }
 
 fn space_to_batch(cx: &mut Context) -> Result<(), Fault> {
     let (dims, _) = batch_blocks(cx, ["block_shape", "pads_begin", "pads_end"])?;
-    let Some(dims) = dims else {
-        cx.output(cx.element_type(0), Shape::dynamic());
-        return Ok(());
-    };
+    let Some(dims) = dims else { return cx.finish(cx.element_type(0), Shape::dynamic()) };
     let mut shape: Shape = dims.iter().map(|_| Dim::ANY).collect();
     let blocks = cx.numbers(1)?;
     let pads = cx.numbers(2)?.zip(cx.numbers(3)?);
@@ -200,8 +189,7 @@ fn space_to_batch(cx: &mut Context) -> Result<(), Fault> {
             }
         }
     }
-    cx.output(cx.element_type(0), shape);
-    Ok(())
+    cx.finish(cx.element_type(0), shape)
 }
 
 fn shuffle_channels(cx: &mut Context) -> Result<(), Fault> {
@@ -220,8 +208,7 @@ fn shuffle_channels(cx: &mut Context) -> Result<(), Fault> {
             return Err(Fault::shapes(&[0], message));
         }
     }
-    cx.output(cx.element_type(0), data.clone());
-    Ok(())
+    cx.finish(cx.element_type(0), data.clone())
 }
 
 fn at(list: &[i64], axis: usize) -> i64 {
@@ -262,8 +249,7 @@ fn extract_image_patches(cx: &mut Context) -> Result<(), Fault> {
         }
         _ => Shape::of_rank(4),
     };
-    cx.output(cx.element_type(0), shape);
-    Ok(())
+    cx.finish(cx.element_type(0), shape)
 }
 
 /// Divides both bounds of a dimension and rounds up.

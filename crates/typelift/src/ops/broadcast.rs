@@ -61,8 +61,7 @@ fn broadcast(cx: &mut Context) -> Result<(), Fault> {
         let target = known.as_ref().map_or("its target".to_owned(), ToString::to_string);
         Fault::shapes(&[0, 1], message!("{} does not broadcast to {}: {}"; data, Text(target), mismatch))
     })?;
-    cx.output(element_type, shape);
-    Ok(())
+    cx.finish(element_type, shape)
 }
 
 /// The target shape if a Concat of single numbers builds it. Numbers that are not Constants are unknown.

@@ -29,10 +29,8 @@ pub(super) fn mode(attributes: &Attributes, inputs: usize) -> Result<Mode, Fault
     let needs_mapping = if first { word == "pdpd" } else { explicit };
     if needs_mapping != (inputs == 3) && (needs_mapping || !first) {
         let needs = if needs_mapping { "needs" } else { "takes no" };
-        return Err(Fault::value(
-            &[],
-            message!("`Broadcast` in mode {} {} third input, the axes mapping"; word, needs),
-        ));
+        let message = message!("`Broadcast` in mode {} {} third input, the axes mapping"; word, needs);
+        return Err(Fault::value(&[], message));
     }
     Ok(match word {
         "pdpd" if first => Mode::Pdpd { axis: attributes.int("mode.auto_broadcast_axis")? },

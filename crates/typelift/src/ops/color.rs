@@ -55,10 +55,8 @@ fn check_channels(cx: &Context, input: usize, count: i64) -> Result<(), Fault> {
 fn check_even(cx: &Context, height: Dim, width: Dim) -> Result<(), Fault> {
     for (name, length) in [("height", height), ("width", width)] {
         if length.checked_div(2).is_none_or(Dim::is_empty) {
-            return Err(Fault::shapes(
-                &[0],
-                message!("the {} of the image of `{}` is {}, not even"; name, cx.ty(), length),
-            ));
+            let message = message!("the {} of the image of `{}` is {}, not even"; name, cx.ty(), length);
+            return Err(Fault::shapes(&[0], message));
         }
     }
     Ok(())
@@ -97,8 +95,7 @@ fn from_yuv(cx: &mut Context, planes: usize, chroma: i64) -> Result<(), Fault> {
     }
     [height, width] = [1, 2].map(|axis| dim(&image, axis));
     check_even(cx, height, width)?;
-    cx.output(element_type, [dim(&image, 0), height, width, Dim::fixed(3)].into_iter().collect());
-    Ok(())
+    cx.finish(element_type, [dim(&image, 0), height, width, Dim::fixed(3)].into_iter().collect())
 }
 
 fn to_nv12(cx: &mut Context) -> Result<(), Fault> {

@@ -209,6 +209,11 @@ pub(super) fn dims_from(
     cx.shape_value(input)
 }
 
+/// Infers an output with the type and shape of the data.
+pub(super) fn as_data(cx: &mut Context) -> Result<(), Fault> {
+    cx.finish(cx.element_type(0), cx.shape(0).clone())
+}
+
 /// A shape whose rank is the length of `list`, if that is known.
 pub(super) fn shape_of_length(list: &Shape) -> Shape {
     let length = list.dims().and_then(|dims| dims.first()?.value());

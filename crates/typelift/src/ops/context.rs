@@ -388,6 +388,12 @@ impl<'a> Context<'a> {
         self.outputs.push(TensorType { element_type, shape });
     }
 
+    /// Adds the last output.
+    pub(crate) fn finish(&mut self, element_type: ElementType, shape: Shape) -> Result<(), Fault> {
+        self.output(element_type, shape);
+        Ok(())
+    }
+
     /// The partial shape in an attribute, with a lint for each problem of its text.
     pub(crate) fn partial_shape(&mut self, name: &'static str) -> Result<Shape, Fault> {
         let text = self.text(name)?;

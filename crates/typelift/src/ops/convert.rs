@@ -17,7 +17,9 @@ pub(super) const ROWS: &[Operation] = &[
         .evaluate(Evaluate::FromBounds(evaluate::convert, evaluate::convert_bounds))
         .and(17)
         .attributes(&[Attr::new("destination_type", AttrKind::Type).default("dynamic")]),
-    Operation::new("ConvertLike", 1, convert_like).kind(LayerKind::ConvertLike).inputs(2, 2),
+    Operation::new("ConvertLike", 1, |cx| cx.finish(cx.element_type(1), cx.shape(0).clone()))
+        .kind(LayerKind::ConvertLike)
+        .inputs(2, 2),
     Operation::new("ConvertPromoteTypes", 14, convert_promote_types)
         .kind(LayerKind::ConvertPromoteTypes)
         .inputs(2, 2)
@@ -29,13 +31,7 @@ pub(super) const ROWS: &[Operation] = &[
 ];
 
 fn convert(cx: &mut Context) -> Result<(), Fault> {
-    cx.output(cx.type_attribute("destination_type")?, cx.shape(0).clone());
-    Ok(())
-}
-
-fn convert_like(cx: &mut Context) -> Result<(), Fault> {
-    cx.output(cx.element_type(1), cx.shape(0).clone());
-    Ok(())
+    cx.finish(cx.type_attribute("destination_type")?, cx.shape(0).clone())
 }
 
 pub(crate) fn promotion(attributes: &Attributes, inputs: &[&OutputPort]) -> Result<(Options, [Operand; 2]), Fault> {

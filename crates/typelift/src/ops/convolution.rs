@@ -265,33 +265,25 @@ fn binary_convolution(cx: &mut Context) -> Result<(), Fault> {
 }
 
 fn plain(cx: &mut Context, element_type: ElementType, ranks: &[usize]) -> Result<(), Fault> {
-    let Some(spatial) = spatial_axes(cx, 2, None)? else {
-        cx.output(element_type, Shape::dynamic());
-        return Ok(());
-    };
+    let Some(spatial) = spatial_axes(cx, 2, None)? else { return cx.finish(element_type, Shape::dynamic()) };
     check_filter_rank(cx, 0)?;
     check_channels(cx, 1)?;
     check_rank(cx, 0, "data", ranks)?;
     let (data, filters) = (cx.shape(0), cx.shape(1));
     let dims = Window::new(cx, spatial)?.forward(cx, data, filters, 1)?;
-    cx.output(element_type, [dim(data, 0), dim(filters, 0)].into_iter().chain(dims).collect());
-    Ok(())
+    cx.finish(element_type, [dim(data, 0), dim(filters, 0)].into_iter().chain(dims).collect())
 }
 
 fn group_convolution(cx: &mut Context) -> Result<(), Fault> {
     let element_type = numeric(cx, &[0, 1])?;
-    let Some(spatial) = spatial_axes(cx, 3, None)? else {
-        cx.output(element_type, Shape::dynamic());
-        return Ok(());
-    };
+    let Some(spatial) = spatial_axes(cx, 3, None)? else { return cx.finish(element_type, Shape::dynamic()) };
     check_rank(cx, 0, "data", &[3, 4, 5])?;
     check_filter_rank(cx, 1)?;
     let window = Window::new(cx, spatial)?;
     let channels = group_channels(cx, 2, 1)?;
     let (data, filters) = (cx.shape(0), cx.shape(1));
     let dims = window.forward(cx, data, filters, 1)?;
-    cx.output(element_type, [dim(data, 0), channels].into_iter().chain(dims).collect());
-    Ok(())
+    cx.finish(element_type, [dim(data, 0), channels].into_iter().chain(dims).collect())
 }
 
 fn convolution_backprop(cx: &mut Context) -> Result<(), Fault> {
@@ -323,8 +315,7 @@ fn transposed(cx: &mut Context, lead: usize, channels: fn(&Context) -> Result<Di
                 message!("the number of spatial axes of `{}` cannot be derived from its inputs or attributes"; cx.ty());
             return Err(Fault::shapes(&[0, 1], message));
         }
-        cx.output(element_type, Shape::dynamic());
-        return Ok(());
+        return cx.finish(element_type, Shape::dynamic());
     };
     if let Some(length) = target.as_ref().and_then(Shape::rank).filter(|&length| length != spatial) {
         let message = message!("the output shape has {} numbers, but there are {} spatial axes"; length, spatial);
@@ -351,8 +342,7 @@ fn transposed(cx: &mut Context, lead: usize, channels: fn(&Context) -> Result<Di
         Some(target) => target.dims().unwrap_or_default().to_vec(),
         None => window.backward(data, filters, &output_padding),
     };
-    cx.output(element_type, [dim(data, 0), channels].into_iter().chain(dims).collect());
-    Ok(())
+    cx.finish(element_type, [dim(data, 0), channels].into_iter().chain(dims).collect())
 }
 
 /// The input names of a DeformableConvolution.
@@ -371,8 +361,7 @@ fn deformable_convolution(cx: &mut Context) -> Result<(), Fault> {
             check_rank(cx, 3, "mask", &[4])?;
         }
         check_divisible(cx, 3, 1, "deformable_group")?;
-        cx.output(element_type, Shape::dynamic());
-        return Ok(());
+        return cx.finish(element_type, Shape::dynamic());
     }
     for (input, name) in DEFORMABLE_INPUTS.iter().enumerate().take(cx.inputs.len()) {
         check_rank(cx, input, name, &[4])?;
@@ -394,10 +383,8 @@ fn deformable_convolution(cx: &mut Context) -> Result<(), Fault> {
     merge_dims(&[0, 3], "batch of data and mask", dim(data, 0), dim(mask, 0))?;
     let (channels, taken) = (dim(data, 1), dim(filters, 1) * groups);
     if !channels.is_compatible(taken) {
-        return Err(Fault::shapes(
-            &[0, 2],
-            message!("the data has {} channels, but the filters take {}"; channels, taken),
-        ));
+        let message = message!("the data has {} channels, but the filters take {}"; channels, taken);
+        return Err(Fault::shapes(&[0, 2], message));
     }
     let dims = window.forward(cx, data, filters, 2)?;
     for (input, shape) in [(1, offsets), (3, mask)] {
@@ -412,8 +399,7 @@ fn deformable_convolution(cx: &mut Context) -> Result<(), Fault> {
             }
         }
     }
-    cx.output(element_type, [batch, dim(filters, 0)].into_iter().chain(dims).collect());
-    Ok(())
+    cx.finish(element_type, [batch, dim(filters, 0)].into_iter().chain(dims).collect())
 }
 
 /// Checks that offsets and mask have a channel for each element of a filter, for each group.

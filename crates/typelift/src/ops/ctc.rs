@@ -31,8 +31,7 @@ fn decoder(cx: &mut Context) -> Result<(), Fault> {
     let (logits, mask) = (cx.shape(0), cx.shape(1));
     let time = merge_dims(&[0, 1], "time of logits and sequence mask", dim(logits, 0), dim(mask, 0))?;
     let batch = merge_dims(&[0, 1], "batch of logits and sequence mask", dim(logits, 1), dim(mask, 1))?;
-    cx.output(cx.element_type(0), [batch, time, Dim::ONE, Dim::ONE].into_iter().collect());
-    Ok(())
+    cx.finish(cx.element_type(0), [batch, time, Dim::ONE, Dim::ONE].into_iter().collect())
 }
 
 fn decoder_seq_len(cx: &mut Context) -> Result<(), Fault> {
@@ -49,8 +48,7 @@ fn decoder_seq_len(cx: &mut Context) -> Result<(), Fault> {
     let batch = merge_dims(&[0, 1], "batch of logits and sequence lengths", dim(logits, 0), dim(lengths, 0))?;
     let (classes, length) = (cx.type_attribute("classes_index_type")?, cx.type_attribute("sequence_length_type")?);
     cx.output(classes, [batch, dim(logits, 1)].into_iter().collect());
-    cx.output(length, [batch].into_iter().collect());
-    Ok(())
+    cx.finish(length, [batch].into_iter().collect())
 }
 
 fn loss(cx: &mut Context) -> Result<(), Fault> {
@@ -71,6 +69,5 @@ fn loss(cx: &mut Context) -> Result<(), Fault> {
         batch = merge_dims(&[0, input], "batch of all inputs", batch, dim(cx.shape(input), 0))?;
     }
     merge_dims(&[0, 2], "time of logits and labels", dim(cx.shape(0), 1), dim(cx.shape(2), 1))?;
-    cx.output(element_type, [batch].into_iter().collect());
-    Ok(())
+    cx.finish(element_type, [batch].into_iter().collect())
 }

@@ -345,8 +345,7 @@ fn detection_output(cx: &mut Context) -> Result<(), Fault> {
         (-1, 1..) => images * Dim::fixed(top_k) * classes,
         _ => images * priors * classes,
     };
-    cx.output(cx.element_type(0), Shape::from_iter([Dim::ONE, Dim::ONE, detections, Dim::fixed(7)]));
-    Ok(())
+    cx.finish(cx.element_type(0), Shape::from_iter([Dim::ONE, Dim::ONE, detections, Dim::fixed(7)]))
 }
 
 /// Checks that the inputs of a DetectionOutput have the same floating-point type where that is required.
@@ -397,8 +396,7 @@ fn prior_box(cx: &mut Context) -> Result<(), Fault> {
             }
         },
     };
-    cx.output(ElementType::F32, Shape::from_iter([Dim::fixed(2), boxes]));
-    Ok(())
+    cx.finish(ElementType::F32, Shape::from_iter([Dim::fixed(2), boxes]))
 }
 
 /// Densities below 1 make it negative.
@@ -500,8 +498,7 @@ fn generate_proposals(cx: &mut Context) -> Result<(), Fault> {
     let (element_type, counts) = (cx.element_type(0), index_type(cx, "roi_num_type")?);
     cx.output(element_type, Shape::from_iter([regions, Dim::fixed(4)]));
     cx.output(element_type, Shape::from_iter([regions]));
-    cx.output(counts, Shape::from_iter([batch]));
-    Ok(())
+    cx.finish(counts, Shape::from_iter([batch]))
 }
 
 fn detectron_detection_output(cx: &mut Context) -> Result<(), Fault> {
@@ -524,8 +521,7 @@ fn detectron_detection_output(cx: &mut Context) -> Result<(), Fault> {
     let kept = Dim::from(cx.int("max_detections_per_image")?);
     cx.output(element_type, Shape::from_iter([kept, Dim::fixed(4)]));
     cx.output(ElementType::I32, Shape::from_iter([kept]));
-    cx.output(element_type, Shape::from_iter([kept]));
-    Ok(())
+    cx.finish(element_type, Shape::from_iter([kept]))
 }
 
 fn detectron_proposals(cx: &mut Context) -> Result<(), Fault> {
@@ -540,8 +536,7 @@ fn detectron_proposals(cx: &mut Context) -> Result<(), Fault> {
     common_dim(cx, "width", (2, 2), (3, 2))?;
     let kept = Dim::from(cx.int("post_nms_count")?);
     cx.output(element_type, Shape::from_iter([kept, Dim::fixed(4)]));
-    cx.output(element_type, Shape::from_iter([kept]));
-    Ok(())
+    cx.finish(element_type, Shape::from_iter([kept]))
 }
 
 fn detectron_prior_grid(cx: &mut Context) -> Result<(), Fault> {
@@ -558,6 +553,5 @@ fn detectron_prior_grid(cx: &mut Context) -> Result<(), Fault> {
         true => Shape::from_iter([Dim::ANY, Dim::fixed(4)]),
         false => Shape::from_iter([height, width, priors, Dim::fixed(4)]),
     };
-    cx.output(element_type, shape);
-    Ok(())
+    cx.finish(element_type, shape)
 }

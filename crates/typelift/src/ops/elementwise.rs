@@ -195,31 +195,27 @@ fn same(cx: &mut Context) -> Result<(), Fault> {
                 .help("swap min and max, or correct one of them"));
         }
     }
-    cx.output(cx.element_type(0), cx.shape(0).clone());
-    Ok(())
+    cx.finish(cx.element_type(0), cx.shape(0).clone())
 }
 
 /// Infers a boolean output with the shape of the input.
 fn question(cx: &mut Context) -> Result<(), Fault> {
     cx.check_accepted(0, cx.element_type(0))?;
-    cx.output(Boolean, cx.shape(0).clone());
-    Ok(())
+    cx.finish(Boolean, cx.shape(0).clone())
 }
 
 fn arithmetic(cx: &mut Context) -> Result<(), Fault> {
     let element_type = cx.merge_types(&[0, 1])?;
     cx.check_accepted(0, element_type)?;
     let shape = broadcast_operands(cx)?;
-    cx.output(element_type, shape);
-    Ok(())
+    cx.finish(element_type, shape)
 }
 
 fn boolean(cx: &mut Context) -> Result<(), Fault> {
     let element_type = cx.merge_types(&[0, 1])?;
     cx.check_accepted(0, element_type)?;
     let shape = broadcast_operands(cx)?;
-    cx.output(Boolean, shape);
-    Ok(())
+    cx.finish(Boolean, shape)
 }
 
 fn select(cx: &mut Context) -> Result<(), Fault> {
@@ -233,8 +229,7 @@ fn select(cx: &mut Context) -> Result<(), Fault> {
     let shape = rule
         .select(cx.shape(0), cx.shape(1), cx.shape(2))
         .map_err(|fault| Fault::shapes(&[0, 1, 2], message!("{}"; fault.mismatch)).rule(broadcast_rule(rule)))?;
-    cx.output(element_type, shape);
-    Ok(())
+    cx.finish(element_type, shape)
 }
 
 fn broadcast_operands(cx: &Context) -> Result<Shape, Fault> {

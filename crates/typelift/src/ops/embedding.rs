@@ -92,6 +92,5 @@ fn bags(cx: &mut Context, count: Option<Dim>) -> Result<(), Fault> {
         Some([rows, ..]) => *rows = count.unwrap_or(Dim::ANY),
         None => {}
     }
-    cx.output(cx.element_type(0), shape);
-    Ok(())
+    cx.finish(cx.element_type(0), shape)
 }

@@ -57,8 +57,7 @@ fn tile(cx: &mut Context) -> Result<(), Fault> {
         }
         _ => Shape::dynamic(),
     };
-    cx.output(cx.element_type(0), shape);
-    Ok(())
+    cx.finish(cx.element_type(0), shape)
 }
 
 fn pad(cx: &mut Context) -> Result<(), Fault> {
@@ -72,10 +71,8 @@ fn pad(cx: &mut Context) -> Result<(), Fault> {
         return Err(Fault::unsupported(0, message).help("add the padding value as input 3"));
     }
     if element_type == ElementType::String && mode != "constant" {
-        return Err(Fault::attribute(
-            "pad_mode",
-            message!("strings can only be padded in mode constant, not {}"; mode),
-        ));
+        let message = message!("strings can only be padded in mode constant, not {}"; mode);
+        return Err(Fault::attribute("pad_mode", message));
     }
     for (input, role) in [(1, "pads_begin"), (2, "pads_end")] {
         check_type(cx, input, role, Accepts::Integer)?;
@@ -104,8 +101,7 @@ fn pad(cx: &mut Context) -> Result<(), Fault> {
             Shape::of_rank(dims.len())
         }
     };
-    cx.output(element_type, shape);
-    Ok(())
+    cx.finish(element_type, shape)
 }
 
 fn check_count(data: &Shape, input: usize, count: i64, fits: bool) -> Result<(), Fault> {

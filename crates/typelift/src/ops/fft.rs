@@ -51,8 +51,7 @@ fn complex(cx: &mut Context) -> Result<(), Fault> {
             None => forget_all_but_last(dims),
         }
     }
-    cx.output(cx.element_type(0), shape);
-    Ok(())
+    cx.finish(cx.element_type(0), shape)
 }
 
 /// Infers the transform from real numbers to half a spectrum: the last transformed axis shrinks, and an axis for the
@@ -80,8 +79,7 @@ fn from_real(cx: &mut Context) -> Result<(), Fault> {
             dims.into_iter().collect()
         }
     };
-    cx.output(cx.element_type(0), shape);
-    Ok(())
+    cx.finish(cx.element_type(0), shape)
 }
 
 /// Infers the inverse transform to real numbers: the axis of pairs is removed, and the last transformed axis doubles
@@ -112,8 +110,7 @@ fn to_real(cx: &mut Context) -> Result<(), Fault> {
         }
         Some([]) => Shape::scalar(),
     };
-    cx.output(cx.element_type(0), shape);
-    Ok(())
+    cx.finish(cx.element_type(0), shape)
 }
 
 /// Checks the inputs of a transform of whole axes, and returns the axes to transform, if they are known. `pairs` axes
@@ -186,19 +183,14 @@ fn forget_all_but_last(dims: &mut [Dim]) {
 fn to_frames(cx: &mut Context) -> Result<(), Fault> {
     let element_type = check_frames(cx)?;
     check_rank(cx, 0, "signals", &[1, 2])?;
-    let Some(dims) = cx.shape(0).dims() else {
-        cx.output(element_type, Shape::dynamic());
-        return Ok(());
-    };
+    let Some(dims) = cx.shape(0).dims() else { return cx.finish(element_type, Shape::dynamic()) };
     let (batch, signal) = (&dims[..dims.len().saturating_sub(1)], dims.last().copied().unwrap_or(Dim::ANY));
     let (size, step) = (number(cx, 2)?, number(cx, 3)?);
     let (frames, samples) = match (size, step) {
         (Some(size), Some(step)) => {
             if size < 1 || signal.upper().is_some_and(|longest| size > longest) {
-                return Err(Fault::value(
-                    &[0, 2],
-                    message!("frames of length {} are longer than the signal of length {}"; size, signal),
-                ));
+                let message = message!("frames of length {} are longer than the signal of length {}"; size, signal);
+                return Err(Fault::value(&[0, 2], message));
             }
             check_frame_values(cx, Some(size), Some(step))?;
             let rest = signal - Dim::fixed(size);
@@ -210,8 +202,7 @@ fn to_frames(cx: &mut Context) -> Result<(), Fault> {
     };
     let spectra = if cx.bool("transpose_frames")? { [samples, frames] } else { [frames, samples] };
     let shape = batch.iter().copied().chain(spectra).chain([Dim::fixed(2)]).collect();
-    cx.output(element_type, shape);
-    Ok(())
+    cx.finish(element_type, shape)
 }
 
 /// Infers ISTFT, the inverse of STFT.
@@ -220,10 +211,7 @@ fn from_frames(cx: &mut Context) -> Result<(), Fault> {
     check_rank(cx, 0, "spectra", &[3, 4])?;
     let (size, step) = (number(cx, 2)?, number(cx, 3)?);
     check_frame_values(cx, size, step)?;
-    let Some(dims) = cx.shape(0).dims() else {
-        cx.output(element_type, Shape::dynamic());
-        return Ok(());
-    };
+    let Some(dims) = cx.shape(0).dims() else { return cx.finish(element_type, Shape::dynamic()) };
     let (batch, samples, frames) = match *dims {
         [samples, frames, _] => (None, samples, frames),
         [batch, samples, frames, _] => (Some(batch), samples, frames),
@@ -239,10 +227,8 @@ fn from_frames(cx: &mut Context) -> Result<(), Fault> {
     let length = if let Some(shape) = cx.try_shape(4) {
         check_type_in(cx, 4, "signal lengths", INDEX_OR_DYNAMIC)?;
         if !matches!(shape.dims(), None | Some([])) && !matches!(shape.dims(), Some([dim]) if dim.contains(1)) {
-            return Err(Fault::shapes(
-                &[4],
-                message!("the signal length must be one number, but has the shape {}"; shape),
-            ));
+            let message = message!("the signal length must be one number, but has the shape {}"; shape);
+            return Err(Fault::shapes(&[4], message));
         }
         let length = cx.shape_value(4)?;
         length.and_then(|length| length.dims()?.first().copied()).unwrap_or(Dim::ANY)
@@ -253,8 +239,7 @@ fn from_frames(cx: &mut Context) -> Result<(), Fault> {
     } else {
         Dim::ANY
     };
-    cx.output(element_type, batch.into_iter().chain([length]).collect());
-    Ok(())
+    cx.finish(element_type, batch.into_iter().chain([length]).collect())
 }
 
 /// Checks the inputs of STFT and ISTFT: data, window, frame size, frame step. Returns the type of the data.

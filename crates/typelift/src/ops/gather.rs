@@ -65,8 +65,7 @@ fn gather(cx: &mut Context) -> Result<(), Fault> {
         (Some(data), Some(indices)) => gathered(data, indices, batch, axis)?,
         _ => Shape::dynamic(),
     };
-    cx.output(cx.element_type(0), shape);
-    Ok(())
+    cx.finish(cx.element_type(0), shape)
 }
 
 fn gathered(data: &[Dim], indices: &[Dim], batch: i64, axis: Option<i64>) -> Result<Shape, Fault> {
@@ -128,8 +127,7 @@ fn gather_elements(cx: &mut Context) -> Result<(), Fault> {
             })?
         }
     };
-    cx.output(cx.element_type(0), shape);
-    Ok(())
+    cx.finish(cx.element_type(0), shape)
 }
 
 fn gather_nd(cx: &mut Context) -> Result<(), Fault> {
@@ -164,8 +162,7 @@ fn gather_nd(cx: &mut Context) -> Result<(), Fault> {
         }
         _ => Shape::dynamic(),
     };
-    cx.output(cx.element_type(0), shape);
-    Ok(())
+    cx.finish(cx.element_type(0), shape)
 }
 
 fn common_batch(data: &[Dim], indices: &[Dim]) -> Result<SmallVec<[Dim; 6]>, Fault> {
@@ -195,6 +192,5 @@ fn gather_tree(cx: &mut Context) -> Result<(), Fault> {
             Fault::shapes(&[0, 2], message)
         })?;
     }
-    cx.output(element_type, shape);
-    Ok(())
+    cx.finish(element_type, shape)
 }

@@ -82,18 +82,14 @@ fn eye(cx: &mut Context) -> Result<(), Fault> {
         check_rank(cx, 3, "batch shape", &[1])?;
         let batch = if cx.shape(3).is_static() { cx.shape_value(3)? } else { None };
         let batch = batch.unwrap_or_else(|| shape_of_length(cx.shape(3)));
-        let Some(dims) = batch.dims() else {
-            cx.output(element_type, Shape::dynamic());
-            return Ok(());
-        };
+        let Some(dims) = batch.dims() else { return cx.finish(element_type, Shape::dynamic()) };
         shape.extend_from_slice(dims);
     }
     for input in 0..2 {
         let dim = dims_from(cx, input, length)?;
         shape.push(dim.and_then(|dim| dim.dims()?.first().copied()).unwrap_or(Dim::ANY));
     }
-    cx.output(element_type, shape.into_iter().collect());
-    Ok(())
+    cx.finish(element_type, shape.into_iter().collect())
 }
 
 fn multinomial(cx: &mut Context) -> Result<(), Fault> {
@@ -109,8 +105,7 @@ fn multinomial(cx: &mut Context) -> Result<(), Fault> {
         }
         _ => Shape::dynamic(),
     };
-    cx.output(cx.type_attribute("convert_type")?, shape);
-    Ok(())
+    cx.finish(cx.type_attribute("convert_type")?, shape)
 }
 
 fn one_hot(cx: &mut Context) -> Result<(), Fault> {
@@ -132,18 +127,15 @@ fn one_hot(cx: &mut Context) -> Result<(), Fault> {
             before.iter().copied().chain([depth.unwrap_or(Dim::ANY)]).chain(behind.iter().copied()).collect()
         }
     };
-    cx.output(cx.element_type(2), shape);
-    Ok(())
+    cx.finish(cx.element_type(2), shape)
 }
 
 fn random_uniform(cx: &mut Context) -> Result<(), Fault> {
     let element_type = cx.type_attribute("output_type")?;
     let drawn = INDEX.contains(&element_type) || element_type.is_float() && Accepts::Real.takes(element_type);
     if !drawn {
-        return Err(Fault::attribute(
-            "output_type",
-            message!("`RandomUniform` cannot generate numbers of type {}"; element_type),
-        ));
+        let message = message!("`RandomUniform` cannot generate numbers of type {}"; element_type);
+        return Err(Fault::attribute("output_type", message));
     }
     check_type_in(cx, 0, "shape", INDEX_OR_DYNAMIC)?;
     for (input, role) in [(1, "minimum"), (2, "maximum")] {
@@ -155,16 +147,13 @@ fn random_uniform(cx: &mut Context) -> Result<(), Fault> {
         && let Some(&[most, ..]) = cx.reals(2)?.as_deref()
         && (least >= most || least.is_nan() || most.is_nan())
     {
-        return Err(Fault::value(
-            &[1, 2],
-            message!("`RandomUniform` has an empty range: minimum {}, maximum {}"; least, most),
-        ));
+        let message = message!("`RandomUniform` has an empty range: minimum {}, maximum {}"; least, most);
+        return Err(Fault::value(&[1, 2], message));
     }
     let shape = cx.shape_value(0)?.unwrap_or_else(|| {
         // OpenVINO uses the upper bound of the list's length.
         let length = cx.shape(0).dims().and_then(|dims| dims.first()?.upper());
         length.and_then(|length| usize::try_from(length).ok()).map_or_else(Shape::dynamic, Shape::of_rank)
     });
-    cx.output(element_type, shape);
-    Ok(())
+    cx.finish(element_type, shape)
 }

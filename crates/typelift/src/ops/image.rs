@@ -41,17 +41,12 @@ fn col2im(cx: &mut Context) -> Result<(), Fault> {
     for (input, name) in (1..).zip(NAMES) {
         let shape = cx.shape(input);
         if shape.rank().is_some() && *shape != Shape::fixed([2]) {
-            return Err(Fault::shapes(
-                &[input],
-                message!("the {} of `Col2Im` must have shape [2], but has {}"; name, shape),
-            ));
+            let message = message!("the {} of `Col2Im` must have shape [2], but has {}"; name, shape);
+            return Err(Fault::shapes(&[input], message));
         }
     }
     let element_type = cx.element_type(0);
-    let Some(dims) = cx.shape(0).dims() else {
-        cx.output(element_type, Shape::dynamic());
-        return Ok(());
-    };
+    let Some(dims) = cx.shape(0).dims() else { return cx.finish(element_type, Shape::dynamic()) };
     let [batch @ .., columns, blocks] = dims else { return Ok(()) };
     let kernel = cx.integers(2).filter(|kernel| kernel.len() == 2);
     let mut channels = Dim::ANY;
@@ -78,8 +73,7 @@ fn col2im(cx: &mut Context) -> Result<(), Fault> {
         }
     }
     let shape = batch.iter().copied().chain([channels]).chain((0..2).map(|axis| dim(&size, axis))).collect();
-    cx.output(element_type, shape);
-    Ok(())
+    cx.finish(element_type, shape)
 }
 
 fn two(cx: &Context, name: &'static str) -> Result<[i64; 2], Fault> {
@@ -99,8 +93,7 @@ fn grid_sample(cx: &mut Context) -> Result<(), Fault> {
         return Err(Fault::shapes(&[1], message));
     }
     let batch = merge_dims(&[0, 1], "batch of data and grid", dim(data, 0), dim(grid, 0))?;
-    cx.output(cx.element_type(0), [batch, dim(data, 1), dim(grid, 1), dim(grid, 2)].into_iter().collect());
-    Ok(())
+    cx.finish(cx.element_type(0), [batch, dim(data, 1), dim(grid, 1), dim(grid, 2)].into_iter().collect())
 }
 
 fn reorg_yolo(cx: &mut Context) -> Result<(), Fault> {
@@ -110,8 +103,7 @@ fn reorg_yolo(cx: &mut Context) -> Result<(), Fault> {
     check_rank(cx, 0, "data", &[4])?;
     let data = cx.shape(0);
     let Some(&[batch, channels, height, width]) = data.dims() else {
-        cx.output(cx.element_type(0), Shape::dynamic());
-        return Ok(());
+        return cx.finish(cx.element_type(0), Shape::dynamic());
     };
     let cells = stride.saturating_mul(stride);
     if channels.value().is_some_and(|channels| channels < cells) {
@@ -124,8 +116,7 @@ fn reorg_yolo(cx: &mut Context) -> Result<(), Fault> {
         return Err(Fault::shapes(&[0], message));
     };
     let shape = [batch, channels * Dim::from(cells), rows, columns].into_iter().collect();
-    cx.output(cx.element_type(0), shape);
-    Ok(())
+    cx.finish(cx.element_type(0), shape)
 }
 
 fn region_yolo(cx: &mut Context) -> Result<(), Fault> {
@@ -135,10 +126,7 @@ fn region_yolo(cx: &mut Context) -> Result<(), Fault> {
     }
     cx.check_accepted(0, element_type)?;
     check_rank(cx, 0, "data", &[4])?;
-    let Some(dims) = cx.shape(0).dims() else {
-        cx.output(element_type, Shape::dynamic());
-        return Ok(());
-    };
+    let Some(dims) = cx.shape(0).dims() else { return cx.finish(element_type, Shape::dynamic()) };
     let shape = if cx.bool("do_softmax")? {
         let (first, last) = (
             attribute_axis(cx, "axis", cx.int("axis")?, dims.len())?,
@@ -152,6 +140,5 @@ fn region_yolo(cx: &mut Context) -> Result<(), Fault> {
         let channels = Dim::from(per_anchor.wrapping_mul(cx.ints("mask")?.len() as u64) as i64);
         [dims[0], channels, dims[2], dims[3]].into_iter().collect()
     };
-    cx.output(element_type, shape);
-    Ok(())
+    cx.finish(element_type, shape)
 }

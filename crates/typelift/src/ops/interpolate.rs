@@ -87,8 +87,7 @@ fn to_size(cx: &mut Context) -> Result<(), Fault> {
         }
         resize(cx, &mut shape, &axes, 1)?;
     }
-    cx.output(cx.element_type(0), shape);
-    Ok(())
+    cx.finish(cx.element_type(0), shape)
 }
 
 fn to_size_or_scale(cx: &mut Context) -> Result<(), Fault> {
@@ -121,15 +120,9 @@ fn interpolate(cx: &mut Context, by_scale: bool, by: usize, axes: usize) -> Resu
         check_rank(cx, axes, "axes", &[1])?;
     }
     let element_type = cx.element_type(0);
-    let Some(dims) = cx.shape(0).dims() else {
-        cx.output(element_type, Shape::dynamic());
-        return Ok(());
-    };
+    let Some(dims) = cx.shape(0).dims() else { return cx.finish(element_type, Shape::dynamic()) };
     let axes = if cx.inputs.len() > axes {
-        let Some(values) = cx.integers(axes) else {
-            cx.output(element_type, Shape::of_rank(dims.len()));
-            return Ok(());
-        };
+        let Some(values) = cx.integers(axes) else { return cx.finish(element_type, Shape::of_rank(dims.len())) };
         if let Some(axis) = values.iter().find(|&&axis| axis < 0 || axis >= dims.len() as i64) {
             let message = message!("the axes have {}, which is not an axis of the data of rank {}"; axis, dims.len());
             return Err(Fault::value(&[axes], message));
@@ -148,8 +141,7 @@ fn interpolate(cx: &mut Context, by_scale: bool, by: usize, axes: usize) -> Resu
     } else {
         resize(cx, &mut shape, &axes, by)?
     }
-    cx.output(element_type, shape);
-    Ok(())
+    cx.finish(element_type, shape)
 }
 
 fn resize(cx: &mut Context, shape: &mut Shape, axes: &[i64], input: usize) -> Result<(), Fault> {

@@ -64,8 +64,7 @@ fn concat(cx: &mut Context) -> Result<(), Fault> {
         }
         shape
     });
-    cx.output(element_type, shape);
-    Ok(())
+    cx.finish(element_type, shape)
 }
 
 #[cold]
@@ -127,8 +126,7 @@ fn variadic_split(cx: &mut Context) -> Result<(), Fault> {
     check_one_number(cx, 1, "axis")?;
     let Some(counts) = cx.shape(2).to_static() else {
         // While the number of outputs is unknown, OpenVINO creates one unknown output.
-        cx.output(ElementType::Dynamic, Shape::dynamic());
-        return Ok(());
+        return cx.finish(ElementType::Dynamic, Shape::dynamic());
     };
     check_rank(cx, 2, "lengths", &[1])?;
     let count = counts.first().and_then(|&count| usize::try_from(count).ok()).unwrap_or(usize::MAX);

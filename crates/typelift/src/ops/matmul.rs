@@ -36,10 +36,7 @@ pub(super) const ROWS: &[Operation] = &[
 fn matmul(cx: &mut Context) -> Result<(), Fault> {
     let element_type = cx.merge_types(&[0, 1])?;
     let (left, right) = (cx.shape(0), cx.shape(1));
-    let (Some(a), Some(b)) = (left.dims(), right.dims()) else {
-        cx.output(element_type, Shape::dynamic());
-        return Ok(());
-    };
+    let (Some(a), Some(b)) = (left.dims(), right.dims()) else { return cx.finish(element_type, Shape::dynamic()) };
     let transposed = (cx.bool("transpose_a")?, cx.bool("transpose_b")?);
     let (a_batch, a_rows, a_inner) = matrix(cx, 0, a, transposed.0)?;
     // The second operand is read as if transposed: rows first, then the inner dimension.
@@ -70,8 +67,7 @@ fn matmul(cx: &mut Context) -> Result<(), Fault> {
     });
     let mut dims = batch.collect::<Result<Vec<_>, _>>()?;
     dims.extend(a_rows.into_iter().chain(b_columns));
-    cx.output(element_type, dims.into_iter().collect());
-    Ok(())
+    cx.finish(element_type, dims.into_iter().collect())
 }
 
 /// The inner dimension is the last one, or the one before if the matrix is transposed.
@@ -120,8 +116,7 @@ fn grouped_matmul(cx: &mut Context) -> Result<(), Fault> {
             return Err(fault.rule("the ranks must be 2 and 3, or 3 and 3"));
         }
     };
-    cx.output(element_type, shape);
-    Ok(())
+    cx.finish(element_type, shape)
 }
 
 /// Character that represents the ellipsis; labels are letters.
@@ -142,14 +137,12 @@ fn einsum(cx: &mut Context) -> Result<(), Fault> {
     let mut labels = Labels { lengths: [None; 128], ellipsis: None };
     for (input, subscript) in subscripts.iter().enumerate() {
         if cx.shape(input).dims().is_none() && [subscript, &output].iter().all(|labels| labels.contains(&ELLIPSIS)) {
-            cx.output(element_type, Shape::dynamic());
-            return Ok(());
+            return cx.finish(element_type, Shape::dynamic());
         }
         labels.meet(cx, input, subscript)?;
     }
     let shape = labels.shape_of(&output)?;
-    cx.output(element_type, shape);
-    Ok(())
+    cx.finish(element_type, shape)
 }
 
 /// Known dimensions of the labels of an equation.
@@ -318,8 +311,7 @@ fn attention(cx: &mut Context) -> Result<(), Fault> {
     check_sink(cx, &query)?;
     let dims = query.batch.dims().map(|dims| dims.iter().copied().chain([query.length, value.last]));
     let shape = dims.map_or_else(Shape::dynamic, Iterator::collect);
-    cx.output(element_type, shape);
-    Ok(())
+    cx.finish(element_type, shape)
 }
 
 /// Operand of attention: a batch of sequences of vectors.

@@ -94,8 +94,7 @@ fn nms_per_class(cx: &mut Context) -> Result<(), Fault> {
             selected = Dim::fixed(boxes.min(kept));
         }
     }
-    cx.output(element_type, triplets(selected));
-    Ok(())
+    cx.finish(element_type, triplets(selected))
 }
 
 /// Infers an output of at most as many boxes as the input has, for each class of each image.
@@ -108,8 +107,7 @@ fn nms_per_batch(cx: &mut Context) -> Result<(), Fault> {
     {
         selected = Dim::from(boxes.min(kept)) * longest(input_dim(cx, 1, 0)) * longest(input_dim(cx, 1, 1));
     }
-    cx.output(element_type, triplets(selected));
-    Ok(())
+    cx.finish(element_type, triplets(selected))
 }
 
 /// Infers indices, scores and their number. The number of selected boxes depends on the data; its maximum is that of
@@ -134,8 +132,7 @@ fn nms(cx: &mut Context) -> Result<(), Fault> {
     }
     cx.output(element_type, triplets(selected));
     cx.output(ElementType::F32, triplets(selected));
-    cx.output(element_type, Shape::fixed([1]));
-    Ok(())
+    cx.finish(element_type, Shape::fixed([1]))
 }
 
 fn multiclass_nms(cx: &mut Context) -> Result<(), Fault> {
@@ -205,8 +202,7 @@ fn class_outputs(cx: &mut Context, boxes: ElementType, selected: Dim, images: Di
     let indices = index_type(cx, "output_type")?;
     cx.output(boxes, Shape::from_iter([selected, Dim::fixed(6)]));
     cx.output(indices, Shape::from_iter([selected, Dim::ONE]));
-    cx.output(indices, Shape::from_iter([images]));
-    Ok(())
+    cx.finish(indices, Shape::from_iter([images]))
 }
 
 fn limits(cx: &Context) -> Result<(i64, i64), Fault> {

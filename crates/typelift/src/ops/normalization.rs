@@ -2,7 +2,7 @@
 
 use smallvec::smallvec;
 
-use super::common::{attribute_axis, check_rank, check_type, checked_axis, dim, merge_dims};
+use super::common::{as_data, attribute_axis, check_rank, check_type, checked_axis, dim, merge_dims};
 use super::evaluate::Evaluate::Exact;
 use super::{Accepts, Attr, AttrKind, Context, Fault, Operation, Spread, Ties, evaluate};
 use crate::findings::message;
@@ -99,8 +99,7 @@ fn normalize_batch(cx: &mut Context, data: usize, parameters: [usize; 4]) -> Res
     if let Some([_, axis, ..]) = shape.dims_mut() {
         *axis = channels;
     }
-    cx.output(element_type, shape);
-    Ok(())
+    cx.finish(element_type, shape)
 }
 
 fn group_norm(cx: &mut Context) -> Result<(), Fault> {
@@ -119,26 +118,17 @@ fn group_norm(cx: &mut Context) -> Result<(), Fault> {
         merge_dims(&[0, 1], "number of channels of data and scale", channels, dim(scale, 0))?;
         merge_dims(&[0, 2], "number of channels of data and bias", channels, dim(bias, 0))?;
         if channels.value().is_some_and(|channels| groups > channels || channels % groups != 0) {
-            return Err(Fault::attribute(
-                "num_groups",
-                message!("{} channels cannot be divided into {} equal groups"; channels, groups),
-            ));
+            let message = message!("{} channels cannot be divided into {} equal groups"; channels, groups);
+            return Err(Fault::attribute("num_groups", message));
         }
     }
     merge_dims(&[1, 2], "length of scale and bias", dim(scale, 0), dim(bias, 0))?;
-    cx.output(cx.element_type(0), data.clone());
-    Ok(())
+    cx.finish(cx.element_type(0), data.clone())
 }
 
 fn grn(cx: &mut Context) -> Result<(), Fault> {
     check_rank(cx, 0, "data", &[2, 3, 4])?;
     as_data(cx)
-}
-
-/// Infers an output with the type and shape of the data.
-fn as_data(cx: &mut Context) -> Result<(), Fault> {
-    cx.output(cx.element_type(0), cx.shape(0).clone());
-    Ok(())
 }
 
 fn lrn(cx: &mut Context) -> Result<(), Fault> {

@@ -58,8 +58,7 @@ const AXIS: Attr = Attr::new("axis", AttrKind::Int).default("0");
 
 fn pool(cx: &mut Context) -> Result<(), Fault> {
     let shape = pooled(cx)?;
-    cx.output(cx.element_type(0), shape);
-    Ok(())
+    cx.finish(cx.element_type(0), shape)
 }
 
 fn max_pool(cx: &mut Context) -> Result<(), Fault> {
@@ -69,8 +68,7 @@ fn max_pool(cx: &mut Context) -> Result<(), Fault> {
     let indices = cx.type_attribute("index_element_type")?;
     let shape = pooled(cx)?;
     cx.output(cx.element_type(0), shape.clone());
-    cx.output(indices, shape);
-    Ok(())
+    cx.finish(indices, shape)
 }
 
 /// Infers the output shape of a pool with a window.
@@ -199,16 +197,14 @@ fn torch_windows(length: Dim, steps: Dim, stride: i64, pad: i64) -> Dim {
 
 fn adaptive_avg_pool(cx: &mut Context) -> Result<(), Fault> {
     let shape = adaptive(cx)?;
-    cx.output(cx.element_type(0), shape);
-    Ok(())
+    cx.finish(cx.element_type(0), shape)
 }
 
 fn adaptive_max_pool(cx: &mut Context) -> Result<(), Fault> {
     let indices = index_type(cx, "index_element_type")?;
     let shape = adaptive(cx)?;
     cx.output(cx.element_type(0), shape.clone());
-    cx.output(indices, shape);
-    Ok(())
+    cx.finish(indices, shape)
 }
 
 /// Infers the output shape of a pool whose spatial dimensions are its second input.

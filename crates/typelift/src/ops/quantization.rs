@@ -39,8 +39,7 @@ fn fake_quantize(cx: &mut Context) -> Result<(), Fault> {
             Fault::shapes(&[0, input], message)
         })?;
     }
-    cx.output(cx.element_type(0), cx.shape(0).clone());
-    Ok(())
+    cx.finish(cx.element_type(0), cx.shape(0).clone())
 }
 
 fn fake_convert(cx: &mut Context) -> Result<(), Fault> {
@@ -53,10 +52,8 @@ fn fake_convert(cx: &mut Context) -> Result<(), Fault> {
     if let Some(shift) = cx.try_shape(2)
         && !scale.is_compatible(shift)
     {
-        return Err(Fault::shapes(
-            &[1, 2],
-            message!("the scale {} and the shift {} of `FakeConvert` differ"; scale, shift),
-        ));
+        let message = message!("the scale {} and the shift {} of `FakeConvert` differ"; scale, shift);
+        return Err(Fault::shapes(&[1, 2], message));
     }
     let shape = AutoBroadcast::Numpy.combine(data, scale).map_err(|mismatch| {
         Fault::shapes(&[0, 1], message!("the scale {} cannot be broadcast to the data {}: {}"; scale, data, mismatch))
@@ -64,6 +61,5 @@ fn fake_convert(cx: &mut Context) -> Result<(), Fault> {
     if !data.is_compatible(&shape) {
         return Err(Fault::shapes(&[0, 1], message!("the scale {} has a larger shape than the data {}"; scale, data)));
     }
-    cx.output(element_type, shape);
-    Ok(())
+    cx.finish(element_type, shape)
 }

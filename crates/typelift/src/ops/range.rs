@@ -34,10 +34,8 @@ fn range(cx: &mut Context) -> Result<(), Fault> {
         check_rank(cx, input, role, &[0])?;
     }
     if refused.contains(&element_type) {
-        return Err(Fault::attribute(
-            "output_type",
-            message!("`output_type` of `Range` is {}, which is not numeric"; element_type),
-        ));
+        let message = message!("`output_type` of `Range` is {}, which is not numeric"; element_type);
+        return Err(Fault::attribute("output_type", message));
     }
     let mut known = [None; 3];
     for (input, role) in ROLES.into_iter().enumerate() {
@@ -61,6 +59,5 @@ fn range(cx: &mut Context) -> Result<(), Fault> {
         }
         _ => Dim::ANY,
     };
-    cx.output(element_type, Shape::from_iter([length]));
-    Ok(())
+    cx.finish(element_type, Shape::from_iter([length]))
 }

@@ -227,10 +227,8 @@ impl Network {
         let size = hidden_size(cx)?;
         let fits = |found: Dim, parts: i64| found.is_compatible(hidden * Dim::fixed(parts));
         if count < 6 && !fits(Dim::fixed(size.saturating_mul(self.gates)), self.gates) {
-            return Err(Fault::attribute(
-                "hidden_size",
-                message!("`hidden_size` is {}, but the inputs have {}"; size, hidden),
-            ));
+            let message = message!("`hidden_size` is {}, but the inputs have {}"; size, hidden);
+            return Err(Fault::attribute("hidden_size", message));
         }
         let peepholes = match cx.try_shape(6).map(Shape::dims) {
             Some(None | Some([])) => return Err(Fault::shapes(&[6], "the peepholes must be a list")),

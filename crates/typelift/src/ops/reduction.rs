@@ -93,8 +93,7 @@ fn reduce(cx: &mut Context) -> Result<(), Fault> {
         (Some(dims), None) if cx.shape(1).element_count() == Some(1) => Shape::of_rank(dims.len().saturating_sub(1)),
         _ => Shape::dynamic(),
     };
-    cx.output(cx.element_type(0), shape);
-    Ok(())
+    cx.finish(cx.element_type(0), shape)
 }
 
 fn reduced(dims: &[Dim], axes: &[usize], keep_dims: bool) -> Shape {

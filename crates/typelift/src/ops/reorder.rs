@@ -65,10 +65,8 @@ fn reverse(cx: &mut Context) -> Result<(), Fault> {
     if let Some(rank) = cx.shape(0).rank() {
         let length = cx.shape(1).dims().and_then(|dims| dims.first().copied());
         if mask && length.is_some_and(|length| !length.contains(rank as i64)) {
-            return Err(Fault::shapes(
-                &[0, 1],
-                message!("the mask of `Reverse` does not have one element for each of {} axes"; rank),
-            ));
+            let message = message!("the mask of `Reverse` does not have one element for each of {} axes"; rank);
+            return Err(Fault::shapes(&[0, 1], message));
         }
         // OpenVINO treats negative axes as 0.
         if !mask && let Some(axis) = cx.numbers(1)?.into_iter().flatten().find(|&axis| axis >= rank as i64) {
@@ -105,8 +103,7 @@ fn reverse_sequence(cx: &mut Context) -> Result<(), Fault> {
             })?;
         }
     }
-    cx.output(cx.element_type(0), shape);
-    Ok(())
+    cx.finish(cx.element_type(0), shape)
 }
 
 fn roll(cx: &mut Context) -> Result<(), Fault> {

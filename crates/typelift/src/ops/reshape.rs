@@ -45,8 +45,7 @@ fn reshape(cx: &mut Context) -> Result<(), Fault> {
         Some(target) => Pattern::new(&target)?.apply(data, special_zero)?,
         None => shape_of_length(cx.shape(1)),
     };
-    cx.output(cx.element_type(0), shape);
-    Ok(())
+    cx.finish(cx.element_type(0), shape)
 }
 
 /// Target shape of a Reshape.
@@ -253,8 +252,7 @@ fn squeeze(cx: &mut Context) -> Result<(), Fault> {
         }
         _ => Shape::dynamic(),
     };
-    cx.output(cx.element_type(0), shape);
-    Ok(())
+    cx.finish(cx.element_type(0), shape)
 }
 
 fn allows_axis_skip(cx: &Context) -> Result<bool, Fault> {
@@ -308,8 +306,7 @@ fn unsqueeze(cx: &mut Context) -> Result<(), Fault> {
         (Some(dims), Some(axes)) => unsqueezed(cx, dims, axes)?,
         _ => Shape::dynamic(),
     };
-    cx.output(cx.element_type(0), shape);
-    Ok(())
+    cx.finish(cx.element_type(0), shape)
 }
 
 fn unsqueezed(cx: &Context, dims: &[Dim], mut axes: Few<i64>) -> Result<Shape, Fault> {
@@ -361,8 +358,7 @@ fn transpose(cx: &mut Context) -> Result<(), Fault> {
         (None, Some(order)) => Shape::of_rank(order.len()),
         (None, None) => Shape::dynamic(),
     };
-    cx.output(cx.element_type(0), shape);
-    Ok(())
+    cx.finish(cx.element_type(0), shape)
 }
 
 fn permuted(dims: &[Dim], order: &[i64]) -> Option<Shape> {

@@ -107,8 +107,7 @@ fn deformable_psroi_pooling(cx: &mut Context) -> Result<(), Fault> {
         }
     }
     let group = Dim::fixed(group);
-    cx.output(cx.element_type(0), Shape::from_iter([input_dim(cx, 1, 0), Dim::fixed(channels), group, group]));
-    Ok(())
+    cx.finish(cx.element_type(0), Shape::from_iter([input_dim(cx, 1, 0), Dim::fixed(channels), group, group]))
 }
 
 fn psroi_pooling(cx: &mut Context) -> Result<(), Fault> {
@@ -134,8 +133,7 @@ fn psroi_pooling(cx: &mut Context) -> Result<(), Fault> {
     require_dim(cx, 0, "features", 1, bins.saturating_mul(channels))?;
     check_regions(cx)?;
     let group = Dim::from(group);
-    cx.output(cx.element_type(0), Shape::from_iter([input_dim(cx, 1, 0), Dim::from(channels), group, group]));
-    Ok(())
+    cx.finish(cx.element_type(0), Shape::from_iter([input_dim(cx, 1, 0), Dim::from(channels), group, group]))
 }
 
 fn roi_align(cx: &mut Context) -> Result<(), Fault> {
@@ -152,8 +150,7 @@ fn roi_align(cx: &mut Context) -> Result<(), Fault> {
     require_dim(cx, 1, "regions", 1, if cx.operation.name() == "ROIAlignRotated" { 5 } else { 4 })?;
     let regions = common_dim(cx, "number of regions", (1, 0), (2, 0))?;
     let pooled = [cx.int("pooled_h")?, cx.int("pooled_w")?].map(Dim::from);
-    cx.output(element_type, Shape::from_iter([regions, input_dim(cx, 0, 1), pooled[0], pooled[1]]));
-    Ok(())
+    cx.finish(element_type, Shape::from_iter([regions, input_dim(cx, 0, 1), pooled[0], pooled[1]]))
 }
 
 fn roi_pooling(cx: &mut Context) -> Result<(), Fault> {
@@ -167,8 +164,7 @@ fn roi_pooling(cx: &mut Context) -> Result<(), Fault> {
     if !["max", "bilinear"].contains(&method) {
         return Err(Fault::attribute("method", message!("`method` is `{}`, not max or bilinear"; method)));
     }
-    cx.output(element_type, Shape::from_iter([input_dim(cx, 1, 0), input_dim(cx, 0, 1), pooled[0], pooled[1]]));
-    Ok(())
+    cx.finish(element_type, Shape::from_iter([input_dim(cx, 1, 0), input_dim(cx, 0, 1), pooled[0], pooled[1]]))
 }
 
 /// Height and width of the pooled output. They have their own attributes; otherwise `output_roi` or `output_size` sets
@@ -217,8 +213,7 @@ fn roi_features(cx: &mut Context) -> Result<(), Fault> {
     let size = Dim::from(cx.int("output_size")?);
     let (regions, channels) = (input_dim(cx, 0, 0), channels.map_or(Dim::ANY, |(_, channels)| channels));
     cx.output(element_type, Shape::from_iter([regions, channels, size, size]));
-    cx.output(element_type, Shape::from_iter([regions, Dim::fixed(4)]));
-    Ok(())
+    cx.finish(element_type, Shape::from_iter([regions, Dim::fixed(4)]))
 }
 
 fn top_k_rois(cx: &mut Context) -> Result<(), Fault> {
@@ -228,8 +223,7 @@ fn top_k_rois(cx: &mut Context) -> Result<(), Fault> {
     check_rank(cx, 1, "probabilities", &[1])?;
     common_dim(cx, "number of regions", (0, 0), (1, 0))?;
     let kept = Dim::from(cx.int("max_rois")?);
-    cx.output(element_type, Shape::from_iter([kept, Dim::fixed(4)]));
-    Ok(())
+    cx.finish(element_type, Shape::from_iter([kept, Dim::fixed(4)]))
 }
 
 pub(super) fn common_real(cx: &Context) -> Result<ElementType, Fault> {

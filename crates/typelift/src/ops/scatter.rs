@@ -70,8 +70,7 @@ fn scatter_update(cx: &mut Context) -> Result<(), Fault> {
             check_updates(cx, before.iter().chain(indices).chain(behind), updates)?;
         }
     }
-    cx.output(cx.element_type(0), data.clone());
-    Ok(())
+    cx.finish(cx.element_type(0), data.clone())
 }
 
 fn check_updates<'a>(
@@ -118,8 +117,7 @@ fn scatter_nd(cx: &mut Context) -> Result<(), Fault> {
             check_updates(cx, outer.iter().chain(inner), updates)?;
         }
     }
-    cx.output(element_type, data.clone());
-    Ok(())
+    cx.finish(element_type, data.clone())
 }
 
 fn scatter_elements(cx: &mut Context) -> Result<(), Fault> {
@@ -149,6 +147,5 @@ fn scatter_elements(cx: &mut Context) -> Result<(), Fault> {
         };
         checked_axis(cx, 3, axis, rank)?;
     }
-    cx.output(element_type, data.clone());
-    Ok(())
+    cx.finish(element_type, data.clone())
 }

@@ -89,8 +89,7 @@ fn top_k(cx: &mut Context) -> Result<(), Fault> {
         }
     }
     cx.output(cx.element_type(0), shape.clone());
-    cx.output(index_type, shape);
-    Ok(())
+    cx.finish(index_type, shape)
 }
 
 fn non_zero(cx: &mut Context) -> Result<(), Fault> {
@@ -104,8 +103,7 @@ fn non_zero(cx: &mut Context) -> Result<(), Fault> {
             [Dim::fixed(dims.len() as i64), count].into_iter().collect()
         }
     };
-    cx.output(element_type, shape);
-    Ok(())
+    cx.finish(element_type, shape)
 }
 
 fn bucketize(cx: &mut Context) -> Result<(), Fault> {
@@ -113,8 +111,7 @@ fn bucketize(cx: &mut Context) -> Result<(), Fault> {
         cx.check_accepted(input, cx.element_type(input))?;
     }
     check_rank(cx, 1, "buckets", &[1])?;
-    cx.output(index_type(cx, "output_type")?, cx.shape(0).clone());
-    Ok(())
+    cx.finish(index_type(cx, "output_type")?, cx.shape(0).clone())
 }
 
 fn search_sorted(cx: &mut Context) -> Result<(), Fault> {
@@ -138,8 +135,7 @@ fn search_sorted(cx: &mut Context) -> Result<(), Fault> {
             })?
         }
     };
-    cx.output(element_type, shape);
-    Ok(())
+    cx.finish(element_type, shape)
 }
 
 fn unique(cx: &mut Context) -> Result<(), Fault> {

@@ -32,10 +32,8 @@ fn segment_max(cx: &mut Context) -> Result<(), Fault> {
     if let (Some([rows, ..]), Some([ids, ..])) = (data.dims(), cx.shape(1).dims())
         && !rows.is_compatible(*ids)
     {
-        return Err(Fault::shapes(
-            &[0, 1],
-            message!("`SegmentMax` has {} segment_ids, but data of {} rows"; ids, rows),
-        ));
+        let message = message!("`SegmentMax` has {} segment_ids, but data of {} rows"; ids, rows);
+        return Err(Fault::shapes(&[0, 1], message));
     }
     let ids = cx.integers(1);
     if ids.as_ref().is_some_and(|ids| !ids.is_sorted()) {
@@ -53,8 +51,7 @@ fn segment_max(cx: &mut Context) -> Result<(), Fault> {
     if let Some(rows) = shape.dims_mut().and_then(<[Dim]>::first_mut) {
         *rows = segments.unwrap_or(Dim::ANY);
     }
-    cx.output(cx.element_type(0), shape);
-    Ok(())
+    cx.finish(cx.element_type(0), shape)
 }
 
 fn sparse_fill_empty_rows(cx: &mut Context) -> Result<(), Fault> {
@@ -105,6 +102,5 @@ fn sparse_fill_empty_rows(cx: &mut Context) -> Result<(), Fault> {
     let rows = size.and_then(|size| size.first().copied()).map_or(Dim::ANY, Dim::fixed);
     cx.output(cx.element_type(2), [counts[0], Dim::fixed(2)].into_iter().collect());
     cx.output(cx.element_type(0), [counts[1]].into_iter().collect());
-    cx.output(ElementType::Boolean, [rows].into_iter().collect());
-    Ok(())
+    cx.finish(ElementType::Boolean, [rows].into_iter().collect())
 }

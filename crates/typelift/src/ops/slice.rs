@@ -48,8 +48,7 @@ fn slice(cx: &mut Context) -> Result<(), Fault> {
             ranges.cut(cx, data, axes)?
         }
     };
-    cx.output(cx.element_type(0), shape);
-    Ok(())
+    cx.finish(cx.element_type(0), shape)
 }
 
 fn slice_scatter(cx: &mut Context) -> Result<(), Fault> {
@@ -79,8 +78,7 @@ fn slice_scatter(cx: &mut Context) -> Result<(), Fault> {
             message!("the updates of `SliceScatter` have the shape {}, but the ranges have {}"; updates, expected);
         return Err(Fault::shapes(&[0, 1], message));
     }
-    cx.output(cx.element_type(0), place);
-    Ok(())
+    cx.finish(cx.element_type(0), place)
 }
 
 const LISTS: [&str; 4] = ["start", "stop", "step", "axes"];
@@ -186,10 +184,7 @@ fn strided_slice(cx: &mut Context) -> Result<(), Fault> {
         check_rank(cx, input, role, &[1])?;
     }
     let data = cx.shape(0);
-    let Some(dims) = data.dims() else {
-        cx.output(cx.element_type(0), Shape::dynamic());
-        return Ok(());
-    };
+    let Some(dims) = data.dims() else { return cx.finish(cx.element_type(0), Shape::dynamic()) };
     let (begin, end) = (cx.ends(1)?, cx.ends(2)?);
     let lengths = [fixed_length(cx.shape(1)), fixed_length(cx.shape(2))];
     let strides = if cx.inputs.len() == 4 { cx.numbers(3)?.map(Strides::Given) } else { Some(Strides::Ones) };
@@ -214,8 +209,7 @@ fn strided_slice(cx: &mut Context) -> Result<(), Fault> {
         None => Shape::dynamic(),
         Some(count) => masks.apply(cx, dims, count, begin.as_deref(), end.as_deref(), strides.as_ref())?,
     };
-    cx.output(cx.element_type(0), shape);
-    Ok(())
+    cx.finish(cx.element_type(0), shape)
 }
 
 fn fixed_length(list: &Shape) -> Option<usize> {
@@ -251,10 +245,8 @@ impl Masks {
         let mut mask = |name: &'static str| {
             let mask = cx.ints(name)?;
             if let Some(odd) = mask.iter().find(|bit| ![0, 1].contains(*bit)) {
-                return Err(Fault::attribute(
-                    name,
-                    message!("`{}` contains {}, but masks consist of 0 and 1"; name, odd),
-                ));
+                let message = message!("`{}` contains {}, but masks consist of 0 and 1"; name, odd);
+                return Err(Fault::attribute(name, message));
             }
             // An empty mask is treated as zeros, unless it is the first one.
             let expected = *length.get_or_insert(mask.len());
@@ -286,10 +278,8 @@ impl Masks {
         let number = |mask: &[i64]| mask.iter().filter(|&&bit| bit == 1).count();
         let ellipses = number(&self.ellipsis);
         if ellipses > 1 {
-            return Err(Fault::attribute(
-                "ellipsis_mask",
-                message!("`ellipsis_mask` has {} ellipses, but at most one is permitted"; ellipses),
-            ));
+            let message = message!("`ellipsis_mask` has {} ellipses, but at most one is permitted"; ellipses);
+            return Err(Fault::attribute("ellipsis_mask", message));
         }
         if ellipses == 0 && dims.len() + number(&self.new_axis) < count {
             let message = message!("`StridedSlice` has {} ranges for {} axes"; count, dims.len());

@@ -3,7 +3,7 @@
 use smallvec::smallvec;
 use typelift_promote::{ElementType, Kind};
 
-use super::common::index_type;
+use super::common::{as_data, index_type};
 use super::evaluate::{Bounds, Evaluate, Evaluation};
 use super::{Attr, AttrKind, Context, Fault, LayerKind, Operation, Spread};
 use crate::base::number;
@@ -29,7 +29,7 @@ pub(super) const ROWS: &[Operation] = &[
             Attr::new("size", AttrKind::Bytes),
             Attr::new("value", AttrKind::Text).default(""),
         ]),
-    Operation::new("Result", 0, result).kind(LayerKind::Result),
+    Operation::new("Result", 0, as_data).kind(LayerKind::Result),
     Operation::new("ShapeOf", 0, |cx| shape_as(cx, ElementType::I64)).until(2).evaluate(Evaluate::Source(shape_values)),
     Operation::new("ShapeOf", 3, shape_of).and(17).evaluate(Evaluate::Source(shape_values)).attributes(&[Attr::new(
         "output_type",
@@ -59,8 +59,7 @@ fn parameter(cx: &mut Context) -> Result<(), Fault> {
         shape = given.shape.clone();
         element_type = given.element_type.unwrap_or(element_type);
     }
-    cx.output(element_type, shape);
-    Ok(())
+    cx.finish(element_type, shape)
 }
 
 fn meant(dims: &[i64], element_type: ElementType, size: u64) -> Option<String> {
@@ -89,8 +88,7 @@ fn constant(cx: &mut Context) -> Result<(), Fault> {
             return Err(Fault { attribute: Some("value"), ..invalid(message) }
                 .rule("OpenVINO reads beyond the end of the value"));
         }
-        cx.output(element_type, shape);
-        return Ok(());
+        return cx.finish(element_type, shape);
     }
     let (offset, size) = (byte_count(cx, "offset")?, byte_count(cx, "size")?);
     if dims.iter().any(|&dim| dim < 0) {
@@ -104,8 +102,7 @@ fn constant(cx: &mut Context) -> Result<(), Fault> {
     }
     check_size(cx, (element_type, &shape), needed, size)?;
     check_bytes(cx, element_type, offset, size)?;
-    cx.output(element_type, shape);
-    Ok(())
+    cx.finish(element_type, shape)
 }
 
 fn invalid(message: Message) -> Fault {
@@ -211,11 +208,6 @@ fn constant_values(evaluation: &Evaluation) -> Option<Bounds> {
     evaluation.weights.with(evaluation.layer.byte_count("offset")?, usize::try_from(length).ok()?, decode)?
 }
 
-fn result(cx: &mut Context) -> Result<(), Fault> {
-    cx.output(cx.element_type(0), cx.shape(0).clone());
-    Ok(())
-}
-
 fn shape_of(cx: &mut Context) -> Result<(), Fault> {
     let element_type = index_type(cx, "output_type")?;
     shape_as(cx, element_type)
@@ -223,8 +215,7 @@ fn shape_of(cx: &mut Context) -> Result<(), Fault> {
 
 fn shape_as(cx: &mut Context, element_type: ElementType) -> Result<(), Fault> {
     let length = cx.shape(0).rank().map_or(Dim::ANY, |rank| Dim::fixed(rank as i64));
-    cx.output(element_type, [length].into_iter().collect());
-    Ok(())
+    cx.finish(element_type, [length].into_iter().collect())
 }
 
 /// An unlimited dimension becomes the largest number of the output type.

@@ -26,8 +26,7 @@ fn pack(cx: &mut Context) -> Result<(), Fault> {
         let message = message!("the begin and end positions of the strings have different shapes: {}"; mismatch);
         Fault::shapes(&[0, 1], message)
     })?;
-    cx.output(ElementType::String, shape);
-    Ok(())
+    cx.finish(ElementType::String, shape)
 }
 
 /// Checks the positions in the characters, if they are known.
@@ -38,10 +37,8 @@ fn check_places(cx: &mut Context, input: usize) -> Result<(), Fault> {
     let Some(places) = cx.numbers(input)? else { return Ok(()) };
     let (Some(first), Some(last)) = (places.first(), places.last()) else { return Ok(()) };
     if *first < 0 {
-        return Err(Fault::value(
-            &[input],
-            message!("the first string begins at position {}, before the first symbol"; first),
-        ));
+        let message = message!("the first string begins at position {}, before the first symbol"; first);
+        return Err(Fault::value(&[input], message));
     }
     let symbols = cx.shape(2).dims().and_then(|dims| dims.first()?.value());
     if let Some(symbols) = symbols.filter(|symbols| last > symbols) {
@@ -66,8 +63,7 @@ fn unpack(cx: &mut Context) -> Result<(), Fault> {
     let is_empty = shape.dims().is_some_and(|dims| dims.iter().any(|dim| dim.value() == Some(0)));
     let symbols = if is_empty { Some(0) } else { constant_symbols(cx) };
     let symbols = symbols.map_or(Dim::ANY, Dim::fixed);
-    cx.output(ElementType::U8, Shape::from_iter([symbols]));
-    Ok(())
+    cx.finish(ElementType::U8, Shape::from_iter([symbols]))
 }
 
 /// Stored are the number of strings, their offsets, and their bytes.

@@ -2,6 +2,7 @@
 
 use typelift_promote::ElementType;
 
+use super::common::as_data;
 use super::{Attr, AttrKind, Context, Fault, LayerKind, Operation};
 use crate::base::hash::HashSet;
 use crate::findings::{Code, message};
@@ -11,7 +12,8 @@ use crate::model::shape::TensorType;
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("Assign", 3, assign_by_name).kind(LayerKind::Assign).until(5).attributes(&[NAME.default("")]),
     Operation::new("Assign", 6, assign).kind(LayerKind::Assign).attributes(&[NAME]),
-    Operation::new("ReadValue", 3, read_initial).kind(LayerKind::ReadValue).until(5).attributes(&[NAME.default("")]),
+    // In the first revision a variable has the type of its initial value.
+    Operation::new("ReadValue", 3, as_data).kind(LayerKind::ReadValue).until(5).attributes(&[NAME.default("")]),
     Operation::new("ReadValue", 6, read).kind(LayerKind::ReadValue).inputs(0, 1).attributes(&[
         NAME,
         Attr::new("variable_type", AttrKind::Type).default("dynamic"),
@@ -20,12 +22,6 @@ pub(super) const ROWS: &[Operation] = &[
 ];
 
 const NAME: Attr = Attr::new("variable_id", AttrKind::Text);
-
-/// Infers the first revision, where a variable has the type of its initial value.
-fn read_initial(cx: &mut Context) -> Result<(), Fault> {
-    cx.output(cx.element_type(0), cx.shape(0).clone());
-    Ok(())
-}
 
 fn read(cx: &mut Context) -> Result<(), Fault> {
     let name = cx.text("variable_id")?;
@@ -57,8 +53,7 @@ fn read(cx: &mut Context) -> Result<(), Fault> {
             (element_type, shape) = (initial_type, initial.clone());
         }
     }
-    cx.output(element_type, shape);
-    Ok(())
+    cx.finish(element_type, shape)
 }
 
 fn assign_by_name(cx: &mut Context) -> Result<(), Fault> {
