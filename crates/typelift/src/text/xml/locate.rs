@@ -116,18 +116,14 @@ fn find_below<T>(
 /// The tag of a port of the layer at `span`, or the layer's tag if it has no such port.
 pub(crate) fn locate_port(source: &str, span: Span, direction: Direction, position: usize) -> Span {
     let list = if direction == Direction::Input { "input" } else { "output" };
+    let is_list = |name: &str| name == list;
     let mut others = 0;
-    let (layer, port) = find_below(
-        source,
-        span,
-        |name| name == list,
-        |entry, at| {
-            others = if at == 0 { 0 } else { others };
-            let is_port = entry.name() == "port";
-            others += usize::from(!is_port);
-            (is_port && at - others == position).then_some(entry.tag_span)
-        },
-    );
+    let (layer, port) = find_below(source, span, is_list, |entry, at| {
+        others = if at == 0 { 0 } else { others };
+        let is_port = entry.name() == "port";
+        others += usize::from(!is_port);
+        (is_port && at - others == position).then_some(entry.tag_span)
+    });
     port.unwrap_or(layer)
 }
 
@@ -142,16 +138,12 @@ pub(crate) fn locate_back_edge(source: &str, span: Span, position: usize) -> Spa
 pub(crate) fn locate_entry(source: &str, span: Span, name: &str, direction: Direction, id: LayerId) -> Option<Span> {
     let list = format!("{}port_map", name.strip_suffix("body").unwrap_or_default());
     let element = if direction == Direction::Input { "input" } else { "output" };
-    let found = find_below(
-        source,
-        span,
-        |name| name == list,
-        |entry, _| {
-            let mut ids = Tokens::attributes(entry).flatten().filter(|(name, _)| *name == "internal_layer_id");
-            let is_it = entry.name() == element && ids.any(|(_, value)| value.trim().parse() == Ok(id.0));
-            is_it.then_some(entry.tag_span)
-        },
-    );
+    let is_list = |name: &str| name == list;
+    let found = find_below(source, span, is_list, |entry, _| {
+        let mut ids = Tokens::attributes(entry).flatten().filter(|(name, _)| *name == "internal_layer_id");
+        let is_it = entry.name() == element && ids.any(|(_, value)| value.trim().parse() == Ok(id.0));
+        is_it.then_some(entry.tag_span)
+    });
     found.1
 }
 
@@ -228,17 +220,13 @@ pub(super) fn rt_info_in(source: &str, content: Span) -> Option<Span> {
 
 pub(crate) fn means(source: &str, span: Span) -> Vec<Range<u64>> {
     let mut found = Vec::new();
-    find_below(
-        source,
-        span,
-        |_| true,
-        |mean, _| {
-            let numbers = ["offset", "size"].map(|name| Tokens::attribute(mean, name)?.trim().parse::<u64>().ok());
-            if let ("mean", [Some(start), Some(size)]) = (mean.name(), numbers) {
-                found.push(start..start.saturating_add(size));
-            }
-            None::<()>
-        },
-    );
+    let is_list = |_: &str| true;
+    find_below(source, span, is_list, |mean, _| {
+        let numbers = ["offset", "size"].map(|name| Tokens::attribute(mean, name)?.trim().parse::<u64>().ok());
+        if let ("mean", [Some(start), Some(size)]) = (mean.name(), numbers) {
+            found.push(start..start.saturating_add(size));
+        }
+        None::<()>
+    });
     found
 }
