@@ -140,7 +140,7 @@ pub(crate) fn fitting(model: &Model, shapes: &Shapes) -> Option<String> {
     shapes
         .constraints()
         .iter()
-        .any(|it: &Constraint| shapes.symbols_of(it).len() > 1)
+        .any(|it| it.symbols().len() > 1)
         .then(|| typelift::fitting_lengths(model, shapes, 8))?
         .map(|it| options(model, shapes, &it))
 }

@@ -73,15 +73,9 @@ impl Check<'_> {
             if alone.is_empty() || !shapes.fits(at, &alone).is_never() {
                 continue;
             }
-            let single = alone.iter().find(|it| shapes.fits(at, &[it]).is_never());
-            let pairs = || alone.iter().enumerate().flat_map(|(at, one)| alone[..at].iter().map(move |it| (*it, *one)));
-            let pair = match single {
-                Some(single) => vec![*single],
-                None => match pairs().find(|&(one, other)| shapes.fits(at, &[one, other]).is_never()) {
-                    Some((one, other)) => vec![one, other],
-                    None => continue,
-                },
-            };
+            let single = alone.iter().find(|it| shapes.fits(at, &[it]).is_never()).map(|single| vec![*single]);
+            let is_never = |one: &Constraint, other: &Constraint| shapes.fits(at, &[one, other]).is_never();
+            let Some(pair) = single.or_else(|| pair(&alone, is_never)) else { continue };
             // Lengths that satisfy one of them are tried.
             let mut lengths = vec![1; shapes.symbols().len()];
             let is_refused = pair.iter().all(|it| {
@@ -89,16 +83,22 @@ impl Check<'_> {
                 !shapes.loads(model, &lengths)
             });
             if is_refused {
-                self.diagnostics.push(conflict(&shapes.symbols()[at], &pair));
+                self.diagnostics.push(conflict(shapes, &pair));
             }
         }
+        let strict: Vec<_> = shapes.constraints().iter().filter(is_strict).take(MOST_COMPARED).collect();
+        let loads = |length: &i64| shapes.loads(model, &vec![*length; shapes.symbols().len()]);
+        let pair = pair(&strict, |one, other| shapes.contradict(one, other));
+        let pair = pair.filter(|_| ![1, 2, UNLIKELY].iter().any(loads));
+        self.diagnostics.extend(pair.map(|pair| conflict(shapes, &pair)));
     }
 
     fn find_fixed_lengths(&mut self, model: &Model, shapes: &Shapes) {
         for symbol in shapes.symbols() {
             let Some(only) = shapes.only(symbol) else { continue };
             let Some(parameter) = symbol.axes().first().and_then(|&(id, _)| model.graph.layer(id)) else { continue };
-            let message = message!("{} is open, but only {} fits"; Text(axes(symbol)), only);
+            let are = if symbol.axes().len() > 1 { "are" } else { "is" };
+            let message = message!("{} {} open, but only {} fits"; Text(axes(symbol)), are, only);
             let mut note = self.lint(Code::FixedLength, parameter, message);
             note = note.at(self.locate(parameter, "data", "shape"), message!("{} is open"; symbol.name()));
             let at = shapes.symbols().iter().position(|it| std::ptr::eq(it, symbol)).unwrap_or_default();
@@ -186,6 +186,12 @@ impl Check<'_> {
     }
 }
 
+/// The first two constraints that fulfil a condition together.
+fn pair<'s>(all: &[&'s Constraint], fits: impl Fn(&Constraint, &Constraint) -> bool) -> Option<Vec<&'s Constraint>> {
+    let pairs = all.iter().enumerate().flat_map(|(at, one)| all[..at].iter().map(move |it| [*it, *one]));
+    pairs.into_iter().find(|[one, other]| fits(one, other)).map(Vec::from)
+}
+
 /// Names the axes of a symbol: `` `ids[1]` and `mask[1]` ``.
 fn axes(symbol: &Symbol) -> String {
     let mut axes: Vec<String> = symbol.named_axes().map(|(input, axis)| format!("`{input}[{axis}]`")).collect();
@@ -215,12 +221,14 @@ fn explained(mut finding: Diagnostic, constraint: &Constraint) -> Diagnostic {
     }
 }
 
-fn conflict(symbol: &Symbol, constraints: &[&Constraint]) -> Diagnostic {
+fn conflict(shapes: &Shapes, constraints: &[&Constraint]) -> Diagnostic {
+    let symbols = constraints.first().map(|it| it.symbols()).unwrap_or_default();
+    let axes: Vec<String> = symbols.iter().map(|&at| axes(&shapes.symbols()[at])).collect();
     let named: Vec<String> = constraints
         .iter()
         .filter_map(|it| Some(format!("{} of `{}`", it.named(), it.because().first()?.layer.name)))
         .collect();
-    let message = message!("no length of {} satisfies {}"; Text(axes(symbol)), Text(named.join(" and ")));
+    let message = message!("no length of {} satisfies {}"; Text(axes.join(" and ")), Text(named.join(" and ")));
     let mut finding = Diagnostic::new(Code::ShapeConflict, message);
     finding.layer = constraints.last().and_then(|it| it.because().first()).map(|it| it.layer.clone());
     for constraint in constraints.iter().rev() {

@@ -50,14 +50,6 @@ impl Shapes {
         Some((limit.unwrap_or_else(|| format!("{name}: {fit}")), decides))
     }
 
-    /// Returns the positions of the symbols that a constraint names.
-    #[must_use]
-    pub fn symbols_of(&self, constraint: &Constraint) -> Vec<usize> {
-        let mut symbols = Vec::new();
-        self.arena.symbols(constraint.test, &mut symbols);
-        symbols
-    }
-
     /// Returns the only length of a symbol that satisfies all constraints on it alone.
     #[must_use]
     pub fn only(&self, symbol: &Symbol) -> Option<i64> {
@@ -67,7 +59,12 @@ impl Shapes {
 
     /// The constraints that name only this symbol.
     pub(crate) fn alone(&self, symbol: usize) -> Vec<&Constraint> {
-        self.constraints.iter().filter(|constraint| self.symbols_of(constraint) == [symbol]).collect()
+        self.constraints.iter().filter(|constraint| constraint.symbols == [symbol]).collect()
+    }
+
+    /// True if no lengths satisfy both constraints, which demand different values of one sum of several symbols.
+    pub(crate) fn contradict(&self, one: &Constraint, other: &Constraint) -> bool {
+        one.symbols.len() > 1 && self.arena.contradict(one.test, other.test)
     }
 
     /// True if an axis of a tensor depends on a symbol, or is unknown.
@@ -75,13 +72,11 @@ impl Shapes {
         let Some(Some(dim)) = self.tensors.get(&tensor).map(|dims| dims.get(axis).copied().flatten()) else {
             return self.tensors.get(&tensor).is_none_or(|dims| axis < dims.len());
         };
-        let mut symbols = Vec::new();
-        self.arena.symbols(dim, &mut symbols);
-        symbols.contains(&symbol)
+        self.arena.symbols(dim).contains(&symbol)
     }
 
     pub(crate) fn exceeds_bounds(&self, constraint: &Constraint) -> bool {
-        let is_bounded = self.symbols_of(constraint).into_iter().all(|at| self.symbols[at].is_bounded());
+        let is_bounded = constraint.symbols.iter().all(|&at| self.symbols[at].is_bounded());
         let largest: Vec<i64> = self.symbols.iter().map(|it| it.bounds.1).collect();
         is_bounded && self.arena.evaluate(constraint.test, &largest) == Some(0)
     }
@@ -97,7 +92,7 @@ impl Shapes {
     }
 
     pub(crate) fn is_assured(&self, constraint: &Constraint) -> bool {
-        let bounds = self.symbols_of(constraint).into_iter().map(|at| self.symbols[at].bounds);
+        let bounds = constraint.symbols.iter().map(|&at| self.symbols[at].bounds);
         let bounds = bounds.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
         bounds.is_some_and(|bounds| self.arena.range_in(constraint.test, bounds) == (1, 1))
     }
@@ -105,12 +100,10 @@ impl Shapes {
     /// Returns the constraints that name one of the symbols of a dimension.
     #[must_use]
     pub fn constraints_on(&self, tensor: Output, axis: usize) -> Vec<&Constraint> {
-        let mut symbols = Vec::new();
-        if let Some(dim) = self.tensors.get(&tensor).and_then(|dims| dims.get(axis).copied().flatten()) {
-            self.arena.symbols(dim, &mut symbols);
-        }
+        let dim = self.tensors.get(&tensor).and_then(|dims| dims.get(axis).copied().flatten());
+        let symbols = dim.map(|dim| self.arena.symbols(dim)).unwrap_or_default();
         let constraints = self.constraints.iter();
-        constraints.filter(|it| self.symbols_of(it).iter().any(|symbol| symbols.contains(symbol))).collect()
+        constraints.filter(|it| it.symbols.iter().any(|symbol| symbols.contains(symbol))).collect()
     }
 
     /// Returns the layers through which a dimension comes, the nearest first. The last one is where it is open, where
@@ -177,7 +170,7 @@ impl Shapes {
         let mut told: Vec<Vec<usize>> = Vec::new();
         let mut found = Vec::new();
         for constraint in self.broken(&lengths).into_iter().filter(|it| it.at == Noticed::Load) {
-            let mut symbols = self.symbols_of(constraint);
+            let mut symbols = constraint.symbols.clone();
             symbols.retain(|&symbol| wanted[symbol].is_some());
             if symbols.is_empty() || told.contains(&symbols) || found.len() == MOST_REFUSALS {
                 continue;

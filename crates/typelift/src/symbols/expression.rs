@@ -55,6 +55,8 @@ pub(super) struct Arena {
 }
 
 type Terms = Vec<(Expr, i64)>;
+/// Returns the name of a symbol.
+pub(super) type Names<'a> = &'a dyn Fn(usize) -> &'a str;
 
 impl Arena {
     pub(super) fn node(&self, expr: Expr) -> &Node {
@@ -351,13 +353,12 @@ impl Arena {
     }
 
     fn extreme(&mut self, a: Expr, b: Expr, is_max: bool) -> Option<Expr> {
-        let members = [a, b].map(|expr| match self.node(expr) {
+        let [mut kept, added] = [a, b].map(|expr| match self.node(expr) {
             Node::Max(list) if is_max => list.to_vec(),
             Node::Min(list) if !is_max => list.to_vec(),
             _ => vec![expr],
         });
-        let mut kept: Vec<Expr> = Vec::new();
-        for next in members.concat() {
+        for next in added {
             let mut is_beaten = false;
             let mut others = Vec::new();
             for other in kept {
@@ -378,6 +379,7 @@ impl Arena {
 
     fn order(&mut self, a: Expr, b: Expr) -> Option<(i64, i64)> {
         match (self.node(a), self.node(b)) {
+            (Node::Symbol(_), Node::Symbol(_)) if a != b => Some((i64::MIN, OPEN)),
             (Node::Max(members), _) if members.contains(&b) => Some((0, OPEN)),
             (_, Node::Min(members)) if members.contains(&a) => Some((0, OPEN)),
             (Node::Min(members), _) if members.contains(&b) => Some((i64::MIN, 0)),
@@ -589,6 +591,15 @@ impl Arena {
         }
     }
 
+    /// True if two tests demand different values of one sum.
+    pub(super) fn contradict(&self, one: Expr, other: Expr) -> bool {
+        let sum = |test: Expr| match self.node(test) {
+            Node::IsZero(difference) => Some(self.terms(*difference)),
+            _ => None,
+        };
+        matches!((sum(one), sum(other)), (Some((a, x)), Some((b, y))) if a == b && x != y)
+    }
+
     /// The symbols of two lengths that broadcast, if that is what a test demands.
     pub(super) fn broadcast_symbols(&self, test: Expr) -> Option<Vec<usize>> {
         let Node::Any(tests) = self.node(test) else { return None };
@@ -608,11 +619,16 @@ impl Arena {
         })
     }
 
-    pub(super) fn symbols(&self, expr: Expr, found: &mut Vec<usize>) {
-        match self.node(expr) {
-            Node::Symbol(symbol) if !found.contains(symbol) => found.push(*symbol),
-            node => children(node).for_each(|child| self.symbols(child, found)),
+    /// The symbols of an expression, each once.
+    pub(super) fn symbols(&self, expr: Expr) -> Vec<usize> {
+        let (mut found, mut pending) = (Vec::new(), vec![expr]);
+        while let Some(next) = pending.pop() {
+            match self.node(next) {
+                Node::Symbol(symbol) if !found.contains(symbol) => found.push(*symbol),
+                node => pending.extend(children(node).rev()),
+            }
         }
+        found
     }
 
     /// Replaces symbols: symbol `n` becomes `symbols[n]`.
@@ -677,20 +693,20 @@ impl Arena {
     }
 
     /// Writes an expression as Python. `names` are those of the symbols.
-    pub(super) fn text(&self, expr: Expr, names: &[String]) -> String {
+    pub(super) fn text(&self, expr: Expr, names: Names<'_>) -> String {
         let mut text = String::new();
         self.write(expr, names, Level::Or, &mut text);
         text
     }
 
-    fn write(&self, expr: Expr, names: &[String], around: Level, text: &mut String) {
+    fn write(&self, expr: Expr, names: Names<'_>, around: Level, text: &mut String) {
         let level = self.level(expr);
         if level < around {
             text.push('(');
         }
         match self.node(expr) {
             Node::Number(number) => drop(write!(text, "{number}")),
-            Node::Symbol(symbol) => text.push_str(names.get(*symbol).map_or("?", String::as_str)),
+            Node::Symbol(symbol) => text.push_str(names(*symbol)),
             Node::Sum(terms, number) => {
                 let parts: Vec<_> = terms.iter().map(|&(term, factor)| (Some(term), factor)).collect();
                 self.write_sum(&parts, *number, names, text);
@@ -722,7 +738,7 @@ impl Arena {
         }
     }
 
-    fn write_list(&self, list: &[Expr], between: &str, names: &[String], around: Level, text: &mut String) {
+    fn write_list(&self, list: &[Expr], between: &str, names: Names<'_>, around: Level, text: &mut String) {
         for (at, &it) in list.iter().enumerate() {
             if at > 0 {
                 text.push_str(between);
@@ -732,7 +748,7 @@ impl Arena {
     }
 
     /// Writes a sum, monomials with a positive coefficient first.
-    fn write_sum(&self, parts: &[(Option<Expr>, i64)], number: i64, names: &[String], text: &mut String) {
+    fn write_sum(&self, parts: &[(Option<Expr>, i64)], number: i64, names: Names<'_>, text: &mut String) {
         let positive = parts.iter().filter(|(_, factor)| *factor > 0).copied();
         let negative = parts.iter().filter(|(_, factor)| *factor < 0).copied();
         let number = (number != 0).then_some((None, number));
@@ -763,7 +779,7 @@ impl Arena {
     }
 
     /// Writes a comparison with 0: what is added on the left, what is subtracted on the right.
-    fn write_test(&self, difference: Expr, relation: &str, names: &[String], text: &mut String) {
+    fn write_test(&self, difference: Expr, relation: &str, names: Names<'_>, text: &mut String) {
         let (terms, number) = self.terms(difference);
         let (left, right): (Terms, Terms) = terms.into_iter().partition(|&(_, factor)| factor > 0);
         let (mut left, mut right): (Vec<_>, Vec<_>) = (
@@ -783,7 +799,7 @@ impl Arena {
         self.write_side(&right, right_number, names, text);
     }
 
-    fn write_side(&self, parts: &[(Option<Expr>, i64)], number: i64, names: &[String], text: &mut String) {
+    fn write_side(&self, parts: &[(Option<Expr>, i64)], number: i64, names: Names<'_>, text: &mut String) {
         let mut side = String::new();
         self.write_sum(parts, number, names, &mut side);
         text.push_str(&side);
@@ -815,7 +831,7 @@ enum Level {
     Atom,
 }
 
-fn children(node: &Node) -> impl Iterator<Item = Expr> + '_ {
+fn children(node: &Node) -> impl DoubleEndedIterator<Item = Expr> + '_ {
     type Parts<'a> = (&'a [(Expr, i64)], &'a [Expr], [Option<Expr>; 2]);
     let (terms, list, pair): Parts<'_> = match node {
         Node::Number(_) | Node::Symbol(_) => (&[], &[], [None; 2]),

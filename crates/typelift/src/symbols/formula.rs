@@ -66,8 +66,7 @@ impl<'m> Formulas<'m> {
     /// given.
     #[must_use]
     pub fn at(&self, formula: &Formula, lengths: &[Option<i64>]) -> Option<i64> {
-        let mut needed = Vec::new();
-        self.arena.symbols(formula.expr, &mut needed);
+        let needed = self.arena.symbols(formula.expr);
         needed.iter().all(|&at| lengths.get(at).is_some_and(Option::is_some)).then_some(())?;
         let lengths: Vec<i64> = lengths.iter().map(|length| length.unwrap_or(1)).collect();
         self.arena.evaluate(formula.expr, &lengths)
@@ -154,7 +153,7 @@ impl<'m> Formulas<'m> {
 
     fn formula(&self, expr: Option<Expr>) -> Option<Formula> {
         let expr = expr?;
-        Some(Formula { expr, text: self.arena.text(expr, &self.names) })
+        Some(Formula { expr, text: self.arena.text(expr, &|at| &self.names[at]) })
     }
 
     fn sized(&mut self, ty: ElementType, dims: &[Option<Expr>]) -> Option<Expr> {

@@ -22,7 +22,7 @@ mod walk;
 
 use std::fmt;
 
-use self::expression::{Arena, Expr};
+use self::expression::{Arena, Expr, Names};
 use self::walk::Walk;
 use crate::base::hash::HashMap;
 use crate::base::span::Span;
@@ -73,6 +73,8 @@ pub enum Noticed {
 #[derive(Clone, Debug)]
 pub struct Constraint {
     test: Expr,
+    /// Positions of the symbols that it names.
+    symbols: Vec<usize>,
     text: String,
     named: String,
     is_never: bool,
@@ -183,6 +185,12 @@ impl Constraint {
         &self.named
     }
 
+    /// Returns the positions of the symbols that it names.
+    #[must_use]
+    pub fn symbols(&self) -> &[usize] {
+        &self.symbols
+    }
+
     pub(crate) fn is_never(&self) -> bool {
         self.is_never
     }
@@ -223,15 +231,13 @@ impl Shapes {
     /// `None` if the rank is unknown.
     #[must_use]
     pub fn dims(&self, tensor: Output) -> Option<Vec<String>> {
-        let ids: Vec<String> = self.symbols.iter().map(|symbol| symbol.id.clone()).collect();
-        self.dims_with(tensor, &ids)
+        self.dims_with(tensor, &|symbol| self.symbols[symbol].id())
     }
 
     /// Returns the dimensions as [`dims`](Self::dims) does, with the names of symbols.
     #[must_use]
     pub fn named_dims(&self, tensor: Output) -> Option<Vec<String>> {
-        let names: Vec<String> = self.symbols.iter().map(|symbol| symbol.name.clone()).collect();
-        self.dims_with(tensor, &names)
+        self.dims_with(tensor, &|symbol| self.symbols[symbol].name())
     }
 
     /// Formats the dimensions of a tensor with the names of symbols: `[batch,seq,64]`, or `[batch, seq + past, 64]`.
@@ -239,9 +245,9 @@ impl Shapes {
     /// tensor is in a body.
     #[must_use]
     pub fn text(&self, tensor: Output) -> Option<String> {
-        let names: Vec<String> = self.symbols.iter().map(|symbol| symbol.name.clone()).collect();
+        let name = |symbol: usize| self.symbols[symbol].name();
         let dims = self.tensors.get(&tensor)?.iter().map(|dim| match dim {
-            Some(dim) => self.arena.text(*self.brief.get(dim).unwrap_or(dim), &names),
+            Some(dim) => self.arena.text(*self.brief.get(dim).unwrap_or(dim), &name),
             None => "?".to_owned(),
         });
         let dims: Vec<String> = dims.collect();
@@ -249,7 +255,7 @@ impl Shapes {
         Some(format!("[{}]", dims.join(between)))
     }
 
-    fn dims_with(&self, tensor: Output, names: &[String]) -> Option<Vec<String>> {
+    fn dims_with(&self, tensor: Output, names: Names<'_>) -> Option<Vec<String>> {
         let dims = self.tensors.get(&tensor)?;
         Some(dims.iter().map(|dim| dim.map_or_else(|| "?".to_owned(), |dim| self.arena.text(dim, names))).collect())
     }

@@ -78,23 +78,17 @@ impl Shapes {
     /// Returns lengths that satisfy all constraints, one for each symbol, `at_least` or more where one fits.
     #[must_use]
     pub fn fitting(&self, at_least: &[i64]) -> Option<Vec<i64>> {
-        let tests = self.constraints.iter().map(|constraint| {
-            let mut symbols = Vec::new();
-            self.arena.symbols(constraint.test, &mut symbols);
-            (constraint.test, symbols)
-        });
-        let (tests, lengths) = (tests.collect(), at_least.to_vec());
-        let mut search = Search { shapes: self, tests, steps: 0, reach: 0, lengths };
+        let mut search = Search { shapes: self, steps: 0, reach: 0, lengths: at_least.to_vec() };
         search.lengths.resize(self.symbols.len(), 1);
         // Symbols without constraints between them are independent, so each group is searched by itself.
         let mut group: Vec<usize> = (0..self.symbols.len()).collect();
-        for (_, symbols) in &search.tests {
-            for pair in symbols.windows(2) {
+        for constraint in &self.constraints {
+            for pair in constraint.symbols.windows(2) {
                 let (keep, give) = (group[pair[0]], group[pair[1]]);
                 group.iter_mut().filter(|it| **it == give).for_each(|it| *it = keep);
             }
         }
-        if search.tests.iter().any(|(test, symbols)| symbols.is_empty() && self.arena.evaluate(*test, &[]) == Some(0)) {
+        if self.constraints.iter().any(|it| it.symbols.is_empty() && self.arena.evaluate(it.test, &[]) == Some(0)) {
             return None;
         }
         let mut roots = group.clone();
@@ -177,8 +171,6 @@ impl Shapes {
 /// Search for lengths, symbol by symbol.
 struct Search<'s> {
     shapes: &'s Shapes,
-    /// Constraints with their symbols.
-    tests: Vec<(Expr, Vec<usize>)>,
     steps: usize,
     reach: usize,
     /// Wanted lengths, which become those that fit.
@@ -192,10 +184,11 @@ impl Search<'_> {
         let wanted = self.lengths[symbol];
         let decided = &members[..=at];
         let ready: Vec<Expr> = self
-            .tests
+            .shapes
+            .constraints
             .iter()
-            .filter(|(_, symbols)| symbols.contains(&symbol) && symbols.iter().all(|it| decided.contains(it)))
-            .map(|(test, _)| *test)
+            .filter(|it| it.symbols.contains(&symbol) && it.symbols.iter().all(|it| decided.contains(it)))
+            .map(|it| it.test)
             .collect();
         let [mut solved, limits] = self.solutions(symbol, &ready);
         solved.sort_by_key(|&length| (length < wanted, length));

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use smallvec::SmallVec;
 
-use super::expression::{Arena, Expr};
+use super::expression::{Arena, Expr, Node};
 use super::{Constraint, Noticed, Reads, Reason, Shapes, Swallow, Symbol, names};
 use crate::base::hash::{HashMap, HashSet};
 use crate::findings::LayerRef;
@@ -264,9 +264,7 @@ impl<'m> Walk<'m> {
         if rest == first && !is_scrambled || !is_one(&to[0]) || self.arena.value(first).is_some() {
             return;
         }
-        let mut symbols = Vec::new();
-        self.arena.symbols(first, &mut symbols);
-        for symbol in symbols {
+        for symbol in self.arena.symbols(first) {
             let expr = self.arena.symbol(symbol);
             let is_first = self.axes[symbol].axis == 0;
             if is_first && [first, rest].iter().all(|&length| self.arena.exact_quotient(length, expr).is_some()) {
@@ -309,8 +307,7 @@ impl<'m> Walk<'m> {
         names::name(&mut symbols, graph);
         let numbered: Vec<Expr> = (0..self.axes.len()).map(|at| self.arena.symbol(numbers[at])).collect();
         let mut known = HashMap::default();
-        let ids: Vec<String> = symbols.iter().map(|symbol| symbol.id.clone()).collect();
-        let names: Vec<String> = symbols.iter().map(|symbol| symbol.name.clone()).collect();
+        let (id, name) = (|at: usize| symbols[at].id(), |at: usize| symbols[at].name());
         let mut constraints: Vec<Constraint> = Vec::new();
         for (at, symbol) in symbols.iter().enumerate() {
             let expr = self.arena.symbol(at);
@@ -331,10 +328,11 @@ impl<'m> Walk<'m> {
                     None
                 };
                 if let Some(test) = test {
-                    let (text, named) = (self.arena.text(test, &ids), self.arena.text(test, &names));
+                    let (text, named) = (self.arena.text(test, &id), self.arena.text(test, &name));
                     let because = because.clone();
                     constraints.push(Constraint {
                         test,
+                        symbols: vec![at],
                         text,
                         named,
                         at: Noticed::Run,
@@ -353,9 +351,10 @@ impl<'m> Walk<'m> {
             if self.arena.value(test).is_some_and(|value| value != 0) || is_known {
                 continue;
             }
-            let (text, named) = (self.arena.text(test, &ids), self.arena.text(test, &names));
+            let (text, named) = (self.arena.text(test, &id), self.arena.text(test, &name));
             let is_never = self.arena.value(test) == Some(0);
-            constraints.push(Constraint { test, text, named, is_never, at, because, reads, table });
+            let symbols = self.arena.symbols(test);
+            constraints.push(Constraint { test, symbols, text, named, is_never, at, because, reads, table });
         }
         let mut tensors: HashMap<Output, Vec<Option<Expr>>> = HashMap::default();
         for (output, tensor) in std::mem::take(&mut self.tensors) {
@@ -403,14 +402,29 @@ impl Walk<'_> {
     }
 }
 
+/// Each symbol, or the first of those that are equal where inputs that broadcast have equal lengths.
 fn merged(arena: &mut Arena, count: usize, constraints: &[Constraint]) -> Vec<Expr> {
-    let mut first: Vec<usize> = (0..count).collect();
+    let mut first: Vec<Expr> = (0..count).map(|symbol| arena.symbol(symbol)).collect();
     for symbols in constraints.iter().filter_map(|it| arena.broadcast_symbols(it.test)) {
-        let Some(least) = symbols.iter().map(|&it| first[it]).min() else { continue };
-        let others: HashSet<usize> = symbols.iter().map(|&it| first[it]).collect();
-        first.iter_mut().filter(|it| others.contains(it)).for_each(|it| *it = least);
+        merge(&mut first, &symbols);
     }
-    first.into_iter().map(|symbol| arena.symbol(symbol)).collect()
+    let (broadcast, mut known) = (first.clone(), HashMap::default());
+    for constraint in constraints.iter().filter(|it| it.at == Noticed::Load) {
+        if !matches!(arena.node(constraint.test), Node::IsZero(_)) {
+            continue;
+        }
+        let equation = arena.replaced(constraint.test, &broadcast, &mut known);
+        if let Some((a, b)) = equation.and_then(|equation| arena.tied_symbols(equation)) {
+            merge(&mut first, &[a, b]);
+        }
+    }
+    first
+}
+
+fn merge(first: &mut [Expr], symbols: &[usize]) {
+    let group: Vec<Expr> = symbols.iter().map(|&symbol| first[symbol]).collect();
+    let Some(&least) = group.iter().min() else { return };
+    first.iter_mut().filter(|it| group.contains(it)).for_each(|it| *it = least);
 }
 
 fn fraction(arena: &mut Arena, value: f64) -> Option<Fraction> {

@@ -257,6 +257,13 @@ fn lints_of_lengths_are_of_models_that_have_them() {
             "x = Parameter : f32{data}\nto = Const({pattern}) : i64[{rank}]\ny = Reshape(x, to) {{special_zero=false}}\n{rest}"
         )
     };
+    let joined = |one: usize, other: usize| {
+        format!(
+            "a = Parameter : f32[?,2]\nb = Parameter : f32[?,2]\nj = Concat(a, b) {{axis=0}}\n\
+             to = Const([{one}, 2]) : i64[2]\ny = Reshape(j, to) {{special_zero=false}}\nr = Result(y)\n\
+             too = Const([{other}, 2]) : i64[2]\nz = Reshape(j, too) {{special_zero=false}}\nr2 = Result(z)\n"
+        )
+    };
     let end = "r = Result(y)\n";
     use typelift::findings::{Code, Severity};
     let restored = "s = ShapeOf-3(x) {output_type=i64}\nz = Reshape(y, s) {special_zero=false}\nr = Result(z)\n";
@@ -278,6 +285,9 @@ fn lints_of_lengths_are_of_models_that_have_them() {
             reshape("[2,?]", "[4, 4]", "c = Const(1) : f32[1,8]\nz = Add(x, c)\nr = Result(y)\nr2 = Result(z)\n"),
             vec![(Severity::Note, Code::FixedLength)],
         ),
+        // No two lengths have both sums.
+        (joined(8, 9), vec![(Severity::Error, Code::ShapeConflict)]),
+        (joined(8, 8), vec![]),
     ] {
         assert_eq!(codes(&text), expected, "{text}");
     }
@@ -324,4 +334,24 @@ fn formulas_are_the_counts_at_each_length() {
     assert_eq!(formulas.at(&macs, &[Some(1), None]), None);
     let stats = typelift::stats(&model);
     assert_eq!((stats.macs, stats.macs_is_least, stats.macs_formula.as_deref()), (40, true, Some(macs.text())));
+}
+
+/// Lengths that are equal once others are, such as those of the caches of all layers, are one length of a long formula.
+#[test]
+fn a_formula_of_many_caches_has_one_length_for_them() {
+    let cache = |at: usize| {
+        format!(
+            "x.{at} = Parameter : f32[?,4]\npast.{at} = Parameter : f32[?,4]\nt.{at} = Concat(past.{at}, x.{at}) {{axis=0}}\n\
+             m.{at} = MatMul(t.{at}, w)\nr.{at} = Result(m.{at})\ns.{at} = Add({}, x.{at})\n",
+            if at == 0 { "x.0".to_owned() } else { format!("s.{}", at - 1) }
+        )
+    };
+    let caches: String = (0..13).map(cache).collect();
+    let all: Vec<String> = (0..13).map(|at| format!("t.{at}")).collect();
+    let all = all.join(", ");
+    let text =
+        format!("w = Const(1) : f32[4,4]\n{caches}rs = Result(s.12)\nj = Concat({all}) {{axis=1}}\nrj = Result(j)\n");
+    let (model, shapes) = opened(&text);
+    let macs = typelift::shape::Formulas::new(&model, &shapes).macs().unwrap();
+    assert_eq!(macs.text(), "208 * batch + 208 * past_0_batch");
 }
