@@ -408,9 +408,10 @@ fn has_no_reader(_: &io::Error) -> bool {
     false
 }
 
-/// True if a path is one of a pipe or device. The names of the streams of this process count, even if they lead to a file.
+/// True if a path is one of a pipe or device. The names of the streams of this process count, even if they lead to a file;
+/// files in memory do not.
 pub(crate) fn is_stream(path: &Path) -> bool {
-    let is_device = ["/dev", "/proc"].iter().any(|folder| path.starts_with(folder));
+    let is_device = path.starts_with("/proc") || path.starts_with("/dev") && !path.starts_with("/dev/shm");
     fs::metadata(path).is_ok_and(|found| !found.is_dir() && (is_device || !found.is_file()))
 }
 

@@ -353,6 +353,22 @@ mod unix {
         assert!(report.starts_with('{'), "{report}");
     }
 
+    /// Linux keeps files in memory below `/dev`. A model there is replaced whole, as on a disk.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn files_in_memory_are_files() {
+        let Ok(memory) = tempfile::tempdir_in("/dev/shm") else { return };
+        let folder = folder();
+        let out = memory.path().join("out.xml").display().to_string();
+        for name in ["first", "second"] {
+            let rename = format!("rename x {name}");
+            let run = run(folder.path(), &["rewrite", "model.xml", "-e", &rename, "-e", "set c = 2", "-o", &out]);
+            assert_eq!(run.status, 0, "{run:?}");
+            assert!(fs::read_to_string(&out).unwrap().contains(name));
+        }
+        assert_eq!(entries(memory.path()), ["out.bin", "out.xml"]);
+    }
+
     /// `convert --weights link` to another file system makes a symbolic link. What replaces the weights replaces the link.
     #[test]
     fn weights_behind_a_link_become_a_file_of_their_own() {
