@@ -24,7 +24,7 @@ def findings(path: Path) -> list[tuple[object, ...]]:
     return [(d["code"], d["severity"], d["line"], d["column"], d["fix"]) for d in document["diagnostics"]]
 
 
-@pytest.mark.parametrize("path", sorted(MODELS.glob("*.xml")) + sorted(MODELS.parent.glob("fixtures/mend/*.xml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(MODELS.glob("*.xml")) + sorted(MODELS.parent.glob("fixtures/repaired/*.xml")), ids=lambda path: path.stem)
 def test_package_and_program_report_the_same(path: Path) -> None:
     try:
         model = typelift.open(path)

@@ -3,7 +3,7 @@
 //!
 //! | what is tested | modules |
 //! |---|---|
-//! | reading, and what is wrong with a file | `malformed`, `hostile`, `recorded`, `verdicts`, `check`, `diagnostics`, `damage` |
+//! | reading, and what is wrong with a file | `malformed`, `hostile`, `recorded`, `loads`, `check`, `diagnostics`, `damage` |
 //! | types, shapes and operations, compared with OpenVINO's answers | `opzoo`, `zoo`, `operations`, `types`, `bodies`, `broadcast`, `broadcast_laws`, `ties` |
 //! | promotion and alignment | `align`, `converts`, `lowering`, `why` |
 //! | edits | `edit`, `verbs` (one verb at a time), `rewrites` (whole rewrites in Rust) |
@@ -45,6 +45,7 @@ mod hostile;
 mod jobs;
 mod library;
 mod lists_and_roots;
+mod loads;
 mod lowering;
 mod malformed;
 mod map;
@@ -79,7 +80,6 @@ mod types;
 mod untrusted;
 mod values;
 mod verbs;
-mod verdicts;
 mod version_10;
 mod why;
 mod zoo;

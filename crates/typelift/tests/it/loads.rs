@@ -1,7 +1,7 @@
 //! Compares verdicts, types and shapes with OpenVINO's: single models that once differed, and shape computations by
 //! every operation that OpenVINO evaluates.
 //!
-//! `VERDICTS_FILE=… cargo test -p typelift verdicts` uses other cases, created by `testdata/oracle/verdicts/take.py`.
+//! `LOADS_FILE=… cargo test -p typelift loads` uses other cases, created by `testdata/oracle/loads/take.py`.
 
 use crate::recorded;
 
@@ -18,8 +18,8 @@ const DIFFERENT: &[(&str, &str)] = &[
 
 #[test]
 fn models_are_judged_and_inferred_as_by_openvino() {
-    let taken = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/oracle/verdicts/cases.jsonl.gz");
-    let path = std::env::var("VERDICTS_FILE").unwrap_or(taken.to_owned());
+    let taken = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/oracle/loads/cases.jsonl.gz");
+    let path = std::env::var("LOADS_FILE").unwrap_or(taken.to_owned());
     let (mut count, mut wrong) = (0, Vec::new());
     for case in recorded::cases(&path) {
         count += 1;
