@@ -29,6 +29,8 @@ const NAMES_LISTED: usize = 8;
 const REWIRED_LISTED: usize = 3;
 /// The most versions that are listed.
 const VERSIONS_LISTED: usize = 3;
+/// The number of values of one group of metadata that are listed; more are counted.
+const VALUES_LISTED: usize = 3;
 /// The number of kinds of consequences that are listed below a change.
 const CONSEQUENCES_LISTED: usize = 4;
 /// The most changes that are listed without a story before them.
@@ -150,9 +152,17 @@ pub(crate) fn text(diff: &Diff, before: &Path, after: &Path, all: bool, names: &
     let mut foot = String::new();
     let value =
         |value: &Option<String>| value.as_ref().map_or("none".to_owned(), |it| Clean(&shortened(it)).to_string());
-    for change in &diff.info {
-        let (before, after) = (value(&change.before), value(&change.after));
-        let _ = writeln!(foot, "{CHANGED}~ metadata{CHANGED:#} {}: {before} -> {after}", Clean(&change.path));
+    for group in diff.info.chunk_by(|a, b| group_of(a).is_some() && group_of(a) == group_of(b)) {
+        let folder = group_of(&group[0]).filter(|_| group.len() > VALUES_LISTED && !all);
+        if let Some((folder, is_added)) = folder {
+            let done = if is_added { "added" } else { "removed" };
+            let _ = writeln!(foot, "{CHANGED}~ metadata{CHANGED:#} {}: {} values {done}", Clean(folder), group.len());
+            continue;
+        }
+        for change in group {
+            let (before, after) = (value(&change.before), value(&change.after));
+            let _ = writeln!(foot, "{CHANGED}~ metadata{CHANGED:#} {}: {before} -> {after}", Clean(&change.path));
+        }
     }
     if !diff.versions.is_empty() {
         let version = |change: &InfoChange| {
@@ -175,6 +185,14 @@ pub(crate) fn text(diff: &Diff, before: &Path, after: &Path, all: bool, names: &
     }
     let room = MOST_LINES.saturating_sub(lines(&head) + lines(&foot));
     head + &outlined(diff, room, names) + &foot
+}
+
+/// The keys that values have in common which were added, or removed, together: `nncf/weight_compression`.
+fn group_of(change: &InfoChange) -> Option<(&str, bool)> {
+    let is_added = change.before.is_none();
+    let ends = change.path.match_indices('/').map(|(at, _)| at).take(2);
+    let end = ends.last().filter(|_| is_added || change.after.is_none())?;
+    Some((change.path.get(..end)?, is_added))
 }
 
 /// A value in quotes, without its middle if it is long.

@@ -378,6 +378,14 @@ fn metadata_is_in_the_overview_in_stats_and_on_the_page() {
     assert!(all.contains("runtime_options/KV_CACHE_PRECISION  f16"), "{all}");
     let document: Value = serde_json::from_str(&run(folder, &["stats", "a.xml", "--format", "json"]).stdout).unwrap();
     assert_eq!((&document["made_by"], &document["metadata"]["nncf/version"]), (&made_by.into(), &"3.4.0".into()));
+    // Values that came or went together are one line, unless all are asked for.
+    for key in ["all_layers", "gptq", "lora_correction", "ratio"] {
+        model.set_rt_info(&format!("nncf/weight_compression/{key}"), "False").unwrap();
+    }
+    model.save(folder.join("c.xml")).unwrap();
+    let differs = run(folder, &["diff", "b.xml", "c.xml"]).stdout;
+    assert!(differs.ends_with("~ metadata nncf/weight_compression: 4 values added\n"), "{differs}");
+    assert_eq!(run(folder, &["diff", "--all", "b.xml", "c.xml"]).stdout.matches("none -> \"False\"").count(), 4);
     for arguments in [&["view", "a.xml", "-o", "a.html"][..], &["view", "a.xml", "b.xml", "-o", "a.html"]] {
         assert_eq!(run(folder, arguments).status, 0);
         let page = fs::read_to_string(folder.join("a.html")).unwrap();
