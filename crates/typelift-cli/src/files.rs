@@ -15,7 +15,7 @@ use typelift::host::{self, FileId};
 use crate::failure::Failure;
 use crate::input::{Input, is_stdout};
 use crate::noted;
-use crate::output::{Destination, OutputArgs, Target, check_ending, directory, is_stream, refused};
+use crate::output::{Destination, OutputArgs, Target, check_ending, directory, is_stream, refused, same_file};
 
 /// Every file that a command names.
 #[derive(Default)]
@@ -37,7 +37,7 @@ const RULES: &str = "rules use it";
 #[derive(Default)]
 struct Files {
     read: HashMap<FileId, &'static str>,
-    written: HashMap<FileId, &'static str>,
+    written: HashMap<FileId, (&'static str, PathBuf)>,
     /// The files to write, in order; the flag is true if the directory is created for it.
     paths: Vec<(PathBuf, bool)>,
 }
@@ -123,9 +123,12 @@ impl Files {
             return Err(taken(path, what, read).help(noted::ANOTHER));
         }
         self.paths.push((path.to_owned(), made));
-        match self.written.insert(id, what) {
-            Some(other) => Err(taken(path, what, &format!("{other} would go there too")).help(noted::ANOTHER)),
-            None => Ok(()),
+        match self.written.insert(id, (what, path.to_owned())) {
+            // A file that another process removes between two looks can give its number to a new one.
+            Some((other, first)) if same_file(&first, path) => {
+                Err(taken(path, what, &format!("{other} would go there too")).help(noted::ANOTHER))
+            }
+            _ => Ok(()),
         }
     }
 }
@@ -174,4 +177,21 @@ fn check_writable(path: &Path, made: bool, known: &mut HashSet<PathBuf>) -> Resu
         directory = self::directory(directory);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FileId, Files};
+
+    /// Another process may remove a file after the look at it. Its number then goes to a new file.
+    #[test]
+    fn the_number_of_a_removed_file_is_no_conflict() {
+        let folder = tempfile::tempdir().unwrap();
+        let [removed, new] = ["removed", "new"].map(|name| folder.path().join(name));
+        std::fs::write(&new, "").unwrap();
+        let mut files = Files::default();
+        files.written.insert(FileId::of(&new), ("a model", removed));
+        assert!(files.add(&new, "the weights", &[], false).is_ok());
+        assert!(files.add(&new, "a report", &[], false).is_err());
+    }
 }
