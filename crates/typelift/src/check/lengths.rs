@@ -228,7 +228,11 @@ fn conflict(shapes: &Shapes, constraints: &[&Constraint]) -> Diagnostic {
         .iter()
         .filter_map(|it| Some(format!("{} of `{}`", it.named(), it.because().first()?.layer.name)))
         .collect();
-    let message = message!("no length of {} satisfies {}"; Text(axes.join(" and ")), Text(named.join(" and ")));
+    let [lengths, demands] = [axes.join(" and "), named.join(" and ")].map(Text);
+    let message = match symbols.len() {
+        1 => message!("no length of {} satisfies {}"; lengths, demands),
+        _ => message!("no lengths of {} satisfy {}"; lengths, demands),
+    };
     let mut finding = Diagnostic::new(Code::ShapeConflict, message);
     finding.layer = constraints.last().and_then(|it| it.because().first()).map(|it| it.layer.clone());
     for constraint in constraints.iter().rev() {

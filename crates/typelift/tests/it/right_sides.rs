@@ -199,6 +199,15 @@ fn arithmetic_rounds_limits_joins_and_slices() {
     }
 }
 
+/// Shapes need few numbers, but a rule may cut weights.
+#[test]
+fn weights_of_any_size_are_sliced() {
+    let listing = "x = Parameter : f32[1,1024]\nw = Const(1) : f32[1024,1024]\ny = MatMul(x, w)\nr = Result(y)";
+    let made =
+        text(listing, "once MatMul(x, w: const) => Concat(MatMul(x, w[:, :768]), MatMul(x, w[:, 768:])) {axis=1}");
+    assert!(made.contains("f32[1024,768]") && made.contains("f32[1024,256]"), "{made}");
+}
+
 #[test]
 fn a_quoted_name_is_a_tensor_of_the_graph() {
     let listing = "x = Parameter : f32[2]\nmask = Parameter : f32[2]\ny = Relu(x)\nr = Result(y)";

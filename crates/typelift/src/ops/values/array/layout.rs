@@ -3,7 +3,7 @@
 use std::borrow::Borrow;
 use std::iter::repeat_n;
 
-use super::{Array, Few, Fill, MAX_ELEMENTS, ZERO, count};
+use super::{Array, Few, Fill, ZERO, count};
 
 pub(crate) fn strides(dims: &[usize]) -> Vec<usize> {
     let mut strides = vec![1_usize; dims.len()];
@@ -89,12 +89,12 @@ impl Array {
         self.picked(&lists, ZERO)
     }
 
-    /// The slices of one axis at these indices; `None` if an index is out of range.
+    /// The slices of one axis of a tensor of any size at these indices; `None` if an index is out of range.
     pub(crate) fn take(&self, axis: usize, indices: impl Iterator<Item = usize>) -> Option<Self> {
         let mut lists = self.axes(0..self.dims.len());
         let own = lists.get_mut(axis)?;
-        *own = indices.take(MAX_ELEMENTS + 1).map(|index| own.get(index).copied()).collect::<Option<_>>()?;
-        self.pick(&lists, ZERO)
+        *own = indices.map(|index| own.get(index).copied()).collect::<Option<_>>()?;
+        self.picked(&lists, ZERO)
     }
 
     /// The tensor of any size with its axes in this order.
