@@ -7,7 +7,7 @@ use typelift::promote::ElementType;
 
 use typelift::explain::ChangeKind;
 use typelift::explain::map::{Role, roles};
-use typelift::{Graph, Model, diff};
+use typelift::{Model, diff};
 
 /// Tolerance of a comparison. Values agree if they differ by at most `absolute + relative * scale`, where the scale is
 /// the largest finite value of the tensor.
@@ -44,38 +44,59 @@ pub(super) const OFTEN_ROUNDED: f64 = 1e-1;
 
 /// The narrowest type that only one of the two models uses, or in which a device computes, at least f32, with
 /// its tolerance. Types that both use cause no difference, except for bf16: a fused layer rounds fewer values to it. The
-/// tolerance of quantized weights holds if B is A with quantized weights, and otherwise the same.
+/// tolerance of quantized weights holds if B is A with quantized weights, and otherwise the same. If one of them is farther
+/// from A than quantization explains, no stored type explains a difference: scales are often f16.
 pub(super) fn narrowest(a: &Model, b: &Model, precisions: [Option<&str>; 2]) -> (ElementType, Tolerance) {
     let (of_a, of_b) = (types(a), types(b));
+    let (computed_a, computed_b) = (computed(a), computed(b));
     let is_computed_in = |ty: ElementType| precisions.contains(&Some(ty.name()));
-    let differs = |ty: ElementType| of_a.contains(&ty) != of_b.contains(&ty);
-    let computed = TYPES.iter().rev().find(|(ty, ..)| differs(*ty) || is_computed_in(*ty));
-    let &(mut narrowest, mut relative, mut noise) = computed.unwrap_or(&TYPES[0]);
-    if let Some(&(ty, of_weights, rounding, most)) = WEIGHTS.iter().rev().find(|(ty, ..)| differs(*ty)) {
-        noise = noise.max(rounding);
-        if of_weights > relative && of_b.contains(&ty) && is_quantized(a, b, most) {
-            (narrowest, relative) = (ty, of_weights);
+    let narrowest_of = |of_a: &BTreeSet<ElementType>, of_b: &BTreeSet<ElementType>| {
+        let differs = |ty: ElementType| of_a.contains(&ty) != of_b.contains(&ty) || is_computed_in(ty);
+        TYPES.iter().rev().find(|(ty, ..)| differs(*ty)).unwrap_or(&TYPES[0])
+    };
+    let &(mut narrowest, mut relative, mut noise) = narrowest_of(&of_a, &of_b);
+    let quantized = WEIGHTS.iter().rev().find(|(ty, ..)| of_a.contains(ty) != of_b.contains(ty));
+    noise = quantized.map_or(noise, |&(_, _, rounding, _)| noise.max(rounding));
+    if let Some(&(ty, of_weights, _, most)) = quantized.filter(|(ty, ..)| of_b.contains(ty)) {
+        let parts = parts_of_range(a, b);
+        if parts.iter().all(|part| part.is_some_and(|part| part <= most)) {
+            (narrowest, relative) = if of_weights > relative { (ty, of_weights) } else { (narrowest, relative) };
+        } else if parts.iter().flatten().any(|&part| part > most) {
+            (narrowest, relative, _) = *narrowest_of(&computed_a, &computed_b);
         }
     }
-    let relative = if round(a, b) { relative.max(ROUNDED) } else { relative };
+    let is_rounded = [computed_a, computed_b].iter().any(|types| types.contains(&ElementType::Bf16));
+    let relative = if is_rounded { relative.max(ROUNDED) } else { relative };
     (narrowest, Tolerance { relative, absolute: relative / 1000.0, noise })
 }
 
-/// True if B differs from A only in weights that are quantized, none by more than a part of the range of its row.
-fn is_quantized(a: &Model, b: &Model, most: f64) -> bool {
-    diff(a, b).changes.iter().filter(|change| change.kind != ChangeKind::Names).all(|change| {
-        let part = change.error.and_then(|error| error.max_of_range);
-        change.kind == ChangeKind::Constant && part.is_some_and(|part| part <= most)
-    })
+/// The largest error of each change as a part of the range of the values that share its scale; `None` for changes of other
+/// kinds.
+fn parts_of_range(a: &Model, b: &Model) -> Vec<Option<f64>> {
+    let changes = diff(a, b).changes;
+    let changes = changes.iter().filter(|change| change.kind != ChangeKind::Names);
+    changes
+        .map(|change| {
+            let error = change.error.filter(|_| change.kind == ChangeKind::Constant);
+            error.and_then(|error| error.max_of_range)
+        })
+        .collect()
 }
 
+/// True if a model computes values in bf16.
 pub(super) fn round(a: &Model, b: &Model) -> bool {
-    let is_rounded = |graph: &Graph| {
+    [a, b].into_iter().any(|model| computed(model).contains(&ElementType::Bf16))
+}
+
+/// The types of the tensors that are computed from data, and not stored.
+fn computed(model: &Model) -> BTreeSet<ElementType> {
+    let mut types = BTreeSet::new();
+    for (_, graph) in model.walk() {
         let roles = roles(graph);
-        let mut computed = graph.layers().filter(|layer| roles.get(layer.id()) != Some(&Role::Stored));
-        computed.any(|layer| layer.outputs().iter().any(|port| port.element_type() == ElementType::Bf16))
-    };
-    [a, b].into_iter().all(|model| model.walk().any(|(_, graph)| is_rounded(graph)))
+        let layers = graph.layers().filter(|layer| roles.get(layer.id()) != Some(&Role::Stored));
+        types.extend(layers.flat_map(|layer| layer.outputs()).map(|port| port.element_type()));
+    }
+    types
 }
 
 pub(super) fn types(model: &Model) -> BTreeSet<ElementType> {
@@ -85,4 +106,29 @@ pub(super) fn types(model: &Model) -> BTreeSet<ElementType> {
             graph.layers().flat_map(|layer| layer.outputs()).map(|port| port.element_type()).collect::<Vec<_>>()
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::narrowest;
+    use typelift::Model;
+
+    #[test]
+    fn a_scale_that_quantization_does_not_explain_loosens_nothing() {
+        let relative = |scale: &str| {
+            let a = "x = Parameter : f32[1,2]\nv = Const([[1, -0.5], [0.25, 0.125]]) : f32[2,2]";
+            let b = format!(
+                "x = Parameter : f32[1,2]\nv/w = Const([[127, -64], [127, 64]]) : i8[2,2]\n\
+                 v/c = Convert(v/w) {{destination_type=f16}}\nv/s = Const({scale}) : f16[2,1]\n\
+                 v/m = Multiply(v/c, v/s)\nv = Convert(v/m) {{destination_type=f32}}"
+            );
+            let models = [a, &b].map(|text| {
+                let mut model = Model::from_text(&format!("{text}\ny = MatMul(x, v)\nr = Result(y)")).unwrap();
+                model.infer().unwrap();
+                model
+            });
+            narrowest(&models[0], &models[1], [None; 2]).1.relative
+        };
+        assert_eq!([relative("[[0.007874], [0.0019685]]"), relative("[[0.0102], [0.0019685]]")], [5e-2, 1e-3]);
+    }
 }
