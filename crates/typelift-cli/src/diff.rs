@@ -8,7 +8,7 @@ use anstyle::{AnsiColor, Style};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 use typelift::alike;
-use typelift::explain::{Alike, Change, ChangeKind, Consequence, Diff, InfoChange};
+use typelift::explain::{Alike, Change, ChangeKind, Consequence, Diff, InfoChange, ValueError};
 use typelift::findings::{FileName, grouped};
 
 use crate::batch::STACK;
@@ -328,7 +328,8 @@ fn precision(changes: &[&Change]) -> String {
     }
     let line = |((before, after), changes): ((String, String), Vec<&Change>)| {
         let errors = changes.iter().filter_map(|change| Some((change.error?, *change)));
-        let worst = errors.max_by(|a, b| a.0.max_relative.total_cmp(&b.0.max_relative));
+        let printed = |error: &ValueError| error.max_of_range.unwrap_or(error.max_relative);
+        let worst = errors.max_by(|a, b| printed(&a.0).total_cmp(&printed(&b.0)));
         let worst = worst.map_or(String::new(), |(error, change)| match error.max_absolute {
             0.0 => ", exact".to_owned(),
             _ => format!(", {error} in {}", Clean(&change.path)),

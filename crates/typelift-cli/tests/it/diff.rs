@@ -195,6 +195,19 @@ fn constants_in_another_type_are_one_line_with_the_largest_error() {
     }
 }
 
+/// The relative error of a small value says little. Of quantized constants the part of a row's range is shown.
+#[test]
+fn the_worst_of_quantized_constants_is_the_one_that_is_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let original = testdata("models/crnn_ctc.xml").display().to_string();
+    assert_eq!(run(path, &["convert", &original, "--quantize", "int8_sym", "-o", "q.xml"]).status, 0);
+    let changed = "set \"self.c.0.weight/scale\" = _ * 1.3";
+    assert_eq!(run(path, &["rewrite", "q.xml", "-e", changed, "-o", "changed.xml"]).status, 0);
+    let differs = run(path, &["diff", &original, "changed.xml"]).stdout;
+    assert!(differs.contains("worst error 19.7 % of a row's range in self.c.0.weight"), "{differs}");
+}
+
 #[test]
 fn standard_input_can_be_one_model() {
     let folder = folder();
