@@ -40,7 +40,9 @@ fn is_hostile(c: char) -> bool {
 }
 
 fn escape_controls(text: &str, form: Form) -> Cow<'_, str> {
-    if !text.chars().any(is_hostile) {
+    // Nearly all text is printable ASCII.
+    let is_plain = text.bytes().all(|byte| matches!(byte, b'\n' | b'\t' | b' '..=b'~'));
+    if is_plain || !text.chars().any(is_hostile) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
