@@ -119,7 +119,7 @@ fn facts(model: &Model, found: &[Diagnostic], file: &Path) -> String {
     head + &text + "\n"
 }
 
-/// What the metadata says, and the program that the model fits, in rows under titles.
+/// Rows under titles: the metadata, and the program that the model fits.
 fn metadata(model: &Model, stats: &Stats, file: &Path) -> Vec<(&'static str, Vec<(String, String)>)> {
     let variables = model.state();
     let state = |(id, tensor): &(String, TensorType)| (Clean(id).to_string(), tensor.to_string());

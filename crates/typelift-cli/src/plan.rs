@@ -245,7 +245,7 @@ const KINDS: [(&str, &str); 16] = [
     ("layer marked", "layers marked"),
 ];
 
-/// What stays as it was.
+/// Noun of the count of promotions that were kept.
 const LEFT: &str = "ConvertPromoteTypes left, whose type is not known before run time";
 
 /// Counts of the changes to one model or several, by their kinds.

@@ -28,7 +28,7 @@ pub trait Rules {
     /// The word that selects the rule set: `pytorch`.
     fn name(&self) -> &'static str;
 
-    /// Its name in messages and its spelling of types.
+    /// The name of the rule set in messages, and its spelling of types.
     fn system(&self) -> System;
 
     /// True if it has the type. `dynamic` is known to all rule sets and is never asked for.

@@ -185,7 +185,7 @@ pub mod values {
     pub use crate::ops::values::export::{Export, ExportError};
 }
 
-/// What a program around the library needs: settings by name, progress, interrupts, and files as the library opens them.
+/// Services for a program around the library: settings by name, progress, interrupts, and files as the library opens them.
 pub mod host {
     pub use crate::base::foreign::named_element_type;
     pub use crate::base::names::without_numbers;

@@ -326,7 +326,7 @@ impl<R: Runner> Differs<R> {
         Self { other, verification, pool: Pool::new(start), stop }
     }
 
-    /// Whether a candidate differs from its part of the other model. The inner error is that of a candidate that
+    /// True if a candidate differs from its part of the other model. The inner error is that of a candidate that
     /// cannot be compared.
     fn compare(&self, candidate: &Model, other: Option<&Model>) -> Result<Result<bool, VerifyError>, Stop> {
         if is_asked(&self.stop) {

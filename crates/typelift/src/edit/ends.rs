@@ -198,7 +198,7 @@ impl Edit<'_> {
         Ok((id, name))
     }
 
-    /// These layers and all their direct and indirect producers. For a variable that is read, this includes
+    /// Layers with all their direct and indirect producers. For a variable that is read, this includes
     /// the layers that write it.
     pub(super) fn leading_to(&self, mut pending: Vec<LayerId>) -> HashSet<LayerId> {
         let mut found = HashSet::default();

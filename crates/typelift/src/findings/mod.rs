@@ -54,13 +54,13 @@ pub(crate) enum Cause {
     Contradiction,
     /// A misspelled tag or attribute.
     Text,
-    /// One mistake in the ids of a whole graph.
+    /// A mistake in the ids of a whole graph.
     Graph,
     /// A wrong id of a layer.
     Id,
     /// A fault in ids, edges or ports, which makes several explanations of an edge possible.
     Wiring,
-    /// One mistake in the offsets of all constants.
+    /// A mistake in the offsets of all constants.
     Offsets,
     /// A type that was replaced in several layers.
     Types,

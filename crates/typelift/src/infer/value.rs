@@ -58,9 +58,9 @@ struct Constant {
 /// Method of computing values.
 #[derive(Clone, Copy)]
 enum Policy {
-    /// As OpenVINO computes shapes: the largest number of a type means unlimited.
+    /// Values as OpenVINO computes shapes: the largest number of a type means unlimited.
     Bounds,
-    /// As every device computes: the largest number of a type is an ordinary number, and random numbers are never known.
+    /// Values as every device computes them: the largest number of a type is an ordinary number, and random numbers are never known.
     Exact,
 }
 

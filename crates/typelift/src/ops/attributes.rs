@@ -381,7 +381,7 @@ impl AttributeValues {
         values
     }
 
-    /// As [`of`](Self::of), but the first attribute that the operation refuses is an error.
+    /// The attributes as [`of`](Self::of) reads them, but the first attribute that the operation refuses is an error.
     pub(crate) fn checked(layer: &Layer, operation: &Operation) -> Result<Self, Fault> {
         let mut values = Self::default();
         for finding in values.read(layer, operation) {

@@ -398,7 +398,7 @@ impl<'a> Search<'a> {
         bounds.lower.find_integer(is)
     }
 
-    /// These layers, and their consumers through operations that work element by element, move values or sum
+    /// Layers with their consumers through operations that work element by element, move values or sum
     /// them. Stops at operations in `last` and at outputs of the model.
     fn downstream(&self, from: &[LayerId], last: &[&str]) -> Vec<LayerId> {
         let view = &self.view;
