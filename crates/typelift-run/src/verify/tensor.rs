@@ -44,7 +44,7 @@ impl Tensor {
         Some(self.array()?.to_floats().into_vec())
     }
 
-    /// Its values; `None` for strings and if bytes are missing.
+    /// The values of the tensor; `None` for strings and if bytes are missing.
     pub(super) fn array(&self) -> Option<Array> {
         Array::decode_all(self.element_type, self.dims.iter().copied().collect(), &self.bytes)
     }
