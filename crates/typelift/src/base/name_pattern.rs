@@ -13,11 +13,11 @@ const BORDERS: [char; 3] = ['.', '/', ':'];
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NamePattern {
     text: String,
-    pieces: Vec<Piece>,
+    pieces: Vec<PatternPiece>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Piece {
+enum PatternPiece {
     Letter(char),
     /// `*`
     Any,
@@ -41,13 +41,13 @@ impl NamePattern {
         let mut letters = text.chars().peekable();
         while let Some(letter) = letters.next() {
             pieces.push(match letter {
-                '*' => Piece::Any,
-                '?' => Piece::One,
-                '[' => inside(&mut letters, ']').and_then(|inner| class(&inner)).unwrap_or(Piece::Letter('[')),
-                '{' => inside(&mut letters, '}').and_then(|inner| braces(&inner)).unwrap_or(Piece::Letter('{')),
-                letter => Piece::Letter(letter),
+                '*' => PatternPiece::Any,
+                '?' => PatternPiece::One,
+                '[' => inside(&mut letters, ']').and_then(|inner| class(&inner)).unwrap_or(PatternPiece::Letter('[')),
+                '{' => inside(&mut letters, '}').and_then(|inner| braces(&inner)).unwrap_or(PatternPiece::Letter('{')),
+                letter => PatternPiece::Letter(letter),
             });
-            if let Some(Piece::Class { .. } | Piece::Number(..) | Piece::Part(_)) = pieces.last() {
+            if let Some(PatternPiece::Class { .. } | PatternPiece::Number(..) | PatternPiece::Part(_)) = pieces.last() {
                 let end = if letter == '[' { ']' } else { '}' };
                 // A class contains at least one character, even `]`.
                 letters.next();
@@ -58,12 +58,12 @@ impl NamePattern {
     }
 
     pub(crate) fn is_open(&self) -> bool {
-        self.pieces.iter().any(|piece| !matches!(piece, Piece::Letter(_)))
+        self.pieces.iter().any(|piece| !matches!(piece, PatternPiece::Letter(_)))
     }
 
     pub(crate) fn parts(&self) -> impl Iterator<Item = &str> {
         self.pieces.iter().filter_map(|piece| match piece {
-            Piece::Part(name) => Some(name.as_str()),
+            PatternPiece::Part(name) => Some(name.as_str()),
             _ => None,
         })
     }
@@ -75,15 +75,16 @@ impl NamePattern {
             return (self.text == name).then(Vec::new);
         }
         let name: Vec<_> = name.chars().collect();
-        let mut fit = Fit { pieces: &self.pieces, name: &name, known, parts: Vec::new(), dead: HashSet::default() };
+        let mut fit =
+            MatchAttempt { pieces: &self.pieces, name: &name, known, parts: Vec::new(), dead: HashSet::default() };
         fit.fits(0, 0).then_some(fit.parts)
     }
 
     pub(crate) fn named(&self, name: &str, known: &dyn Fn(&str) -> Option<String>) -> Option<Vec<(&str, String)>> {
         let captures = self.captures(name, known)?;
-        let wildcards = self.pieces.iter().filter(|piece| !matches!(piece, Piece::Letter(_)));
+        let wildcards = self.pieces.iter().filter(|piece| !matches!(piece, PatternPiece::Letter(_)));
         let parts = wildcards.zip(captures).filter_map(|(piece, text)| match piece {
-            Piece::Part(name) => Some((name.as_str(), text)),
+            PatternPiece::Part(name) => Some((name.as_str(), text)),
             _ => None,
         });
         Some(parts.collect())
@@ -95,7 +96,7 @@ impl NamePattern {
         let mut filled = String::new();
         for piece in &self.pieces {
             match piece {
-                Piece::Letter(letter) => filled.push(*letter),
+                PatternPiece::Letter(letter) => filled.push(*letter),
                 _ => filled.push_str(texts.next()?),
             }
         }
@@ -115,7 +116,7 @@ fn inside(letters: &mut Peekable<Chars>, end: char) -> Option<Vec<char>> {
     None
 }
 
-fn class(inner: &[char]) -> Option<Piece> {
+fn class(inner: &[char]) -> Option<PatternPiece> {
     let (negated, inner) = match inner {
         ['!' | '^', rest @ ..] if !rest.is_empty() => (true, rest),
         inner => (false, inner),
@@ -126,21 +127,21 @@ fn class(inner: &[char]) -> Option<Piece> {
         ranges.push((first, last.copied().unwrap_or(first)));
         at += if last.is_some() { 3 } else { 1 };
     }
-    ranges.iter().all(|(first, last)| first <= last).then_some(Piece::Class { negated, ranges })
+    ranges.iter().all(|(first, last)| first <= last).then_some(PatternPiece::Class { negated, ranges })
 }
 
-fn braces(inner: &[char]) -> Option<Piece> {
+fn braces(inner: &[char]) -> Option<PatternPiece> {
     let text: String = inner.iter().collect();
     if let Some((first, last)) = text.split_once("..") {
-        return Some(Piece::Number(first.parse().ok()?, last.parse().ok()?)).filter(|_| !text.contains('+'));
+        return Some(PatternPiece::Number(first.parse().ok()?, last.parse().ok()?)).filter(|_| !text.contains('+'));
     }
     let is_name = text.chars().all(|c| c.is_alphanumeric() || c == '_') && text.starts_with(char::is_alphabetic);
-    is_name.then_some(Piece::Part(text))
+    is_name.then_some(PatternPiece::Part(text))
 }
 
 /// Attempt to match a pattern with a name, by backtracking.
-struct Fit<'a> {
-    pieces: &'a [Piece],
+struct MatchAttempt<'a> {
+    pieces: &'a [PatternPiece],
     name: &'a [char],
     known: &'a dyn Fn(&str) -> Option<String>,
     parts: Vec<String>,
@@ -148,10 +149,10 @@ struct Fit<'a> {
     dead: HashSet<(usize, usize)>,
 }
 
-impl Fit<'_> {
+impl MatchAttempt<'_> {
     fn fits(&mut self, piece: usize, at: usize) -> bool {
         let Some(wanted) = self.pieces.get(piece) else { return at == self.name.len() };
-        if let Piece::Letter(letter) = wanted {
+        if let PatternPiece::Letter(letter) = wanted {
             return self.name.get(at) == Some(letter) && self.fits(piece + 1, at + 1);
         }
         if self.dead.contains(&(piece, at)) {
@@ -159,9 +160,9 @@ impl Fit<'_> {
         }
         let rest = self.name.len() - at.min(self.name.len());
         let mut ends = match wanted {
-            Piece::Any => 0..=rest,
-            Piece::Part(_) => 1..=self.name[at..].iter().take_while(|letter| !BORDERS.contains(letter)).count(),
-            Piece::Number(..) => {
+            PatternPiece::Any => 0..=rest,
+            PatternPiece::Part(_) => 1..=self.name[at..].iter().take_while(|letter| !BORDERS.contains(letter)).count(),
+            PatternPiece::Number(..) => {
                 let digits = self.name[at..].iter().take_while(|letter| letter.is_ascii_digit()).count();
                 digits..=digits
             }
@@ -186,14 +187,16 @@ impl Fit<'_> {
         fits
     }
 
-    fn allows(&self, piece: &Piece, text: &str) -> bool {
+    fn allows(&self, piece: &PatternPiece, text: &str) -> bool {
         match piece {
-            Piece::Class { negated, ranges } => {
+            PatternPiece::Class { negated, ranges } => {
                 let letter = text.chars().next().unwrap_or_default();
                 ranges.iter().any(|(first, last)| (*first..=*last).contains(&letter)) != *negated
             }
-            Piece::Number(first, last) => text.parse().is_ok_and(|number: u64| (*first..=*last).contains(&number)),
-            Piece::Part(name) => (self.known)(name).is_none_or(|known| known == text),
+            PatternPiece::Number(first, last) => {
+                text.parse().is_ok_and(|number: u64| (*first..=*last).contains(&number))
+            }
+            PatternPiece::Part(name) => (self.known)(name).is_none_or(|known| known == text),
             _ => true,
         }
     }

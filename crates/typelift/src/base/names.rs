@@ -106,8 +106,8 @@ pub fn near<'n>(text: &str, names: impl IntoIterator<Item = &'n str>) -> Option<
     }
     let limit = text.chars().filter(|letter| !['*', '?'].contains(letter)).count().min(60) / 3;
     let names = names.into_iter().filter(|name| name.len() <= LONGEST);
-    let tables = names.map(|name| Alignment::of(text, name));
-    let best = tables.min_by_key(Alignment::distance).filter(|best| best.distance() <= limit)?;
+    let tables = names.map(|name| GlobDistance::of(text, name));
+    let best = tables.min_by_key(GlobDistance::distance).filter(|best| best.distance() <= limit)?;
     Some(best.glob())
 }
 
@@ -123,14 +123,14 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Edit distance between a glob and a name: the number of letters to change, add or remove until they match.
-struct Alignment {
+struct GlobDistance {
     glob: Vec<char>,
     name: Vec<char>,
     /// Edit distances between the first letters of the glob (row) and the first letters of the name (column).
     rows: Vec<Vec<usize>>,
 }
 
-impl Alignment {
+impl GlobDistance {
     fn of(glob: &str, name: &str) -> Self {
         let (glob, name): (Vec<_>, Vec<_>) = (glob.chars().collect(), name.chars().collect());
         let mut rows = vec![(0..=name.len()).collect::<Vec<_>>()];

@@ -151,12 +151,12 @@ pub(crate) fn list<'de, D: Deserializer<'de>, T: DeserializeOwned>(from: D) -> R
 /// # Errors
 /// A value that is neither.
 pub fn pairs<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Vec<(String, T)>, D::Error> {
-    from.deserialize_any(Pairs(PhantomData))
+    from.deserialize_any(PairsVisitor(PhantomData))
 }
 
-struct Pairs<T>(PhantomData<T>);
+struct PairsVisitor<T>(PhantomData<T>);
 
-impl<'de, T: Deserialize<'de>> Visitor<'de> for Pairs<T> {
+impl<'de, T: Deserialize<'de>> Visitor<'de> for PairsVisitor<T> {
     type Value = Vec<(String, T)>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

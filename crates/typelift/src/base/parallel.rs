@@ -20,7 +20,7 @@ pub(crate) fn share<S: Default + Send, E: Send>(
 ) -> Result<Vec<S>, E> {
     let next = AtomicU64::new(0);
     let run = || {
-        let _others_end = End { next: &next, count };
+        let _others_end = LoopGuard { next: &next, count };
         let stage = Stage::new(stage, count);
         let mut state = S::default();
         loop {
@@ -45,12 +45,12 @@ pub(crate) fn share<S: Default + Send, E: Send>(
 }
 
 /// Guard that ends the loop of all threads when it is dropped, for example by a panic.
-struct End<'a> {
+struct LoopGuard<'a> {
     next: &'a AtomicU64,
     count: u64,
 }
 
-impl Drop for End<'_> {
+impl Drop for LoopGuard<'_> {
     fn drop(&mut self) {
         self.next.store(self.count, Ordering::Relaxed);
     }

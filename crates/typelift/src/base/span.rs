@@ -60,13 +60,13 @@ impl Span {
 #[derive(Clone, Debug)]
 pub struct Lines {
     source: Arc<String>,
-    index: OnceLock<Index>,
+    index: OnceLock<BlockCounts>,
 }
 
 /// Counts of line ends and characters before each block of the text. Blocks keep a query fast even if each line is a
 /// byte, or one line is the whole text.
 #[derive(Clone, Debug)]
-struct Index {
+struct BlockCounts {
     /// Line ends before each block.
     ends: Vec<usize>,
     /// The number of line ends in the whole text.
@@ -83,7 +83,7 @@ impl Lines {
         Self { source, index: OnceLock::new() }
     }
 
-    fn index(&self) -> &Index {
+    fn index(&self) -> &BlockCounts {
         self.index.get_or_init(|| {
             let bytes = self.source.as_bytes();
             let before = |bytes: &[u8], count: fn(&[u8]) -> usize| {
@@ -91,7 +91,7 @@ impl Lines {
                 let sums = counts.scan(0, |sum, count| Some(std::mem::replace(sum, *sum + count)));
                 sums.collect()
             };
-            Index {
+            BlockCounts {
                 ends: before(bytes, ends),
                 all_ends: ends(bytes),
                 characters: before(if bytes.is_ascii() { &[] } else { bytes }, characters),
@@ -126,7 +126,7 @@ impl Lines {
 
     fn start(&self, line: usize) -> Option<usize> {
         let Some(end) = line.checked_sub(2) else { return (line == 1).then_some(0) };
-        let Index { ends: before, all_ends, .. } = self.index();
+        let BlockCounts { ends: before, all_ends, .. } = self.index();
         // The rest of the text is not searched for a line that it does not have.
         if end >= *all_ends {
             return None;

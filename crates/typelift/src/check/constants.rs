@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use super::{Check, Located, PLACES};
+use super::{GraphCheck, Located, PLACES};
 use crate::findings::{Code, Diagnostic, Message, Text, message};
 use crate::model::graph::{Layer, Model};
 use crate::text::xml;
@@ -40,7 +40,7 @@ impl Hole<'_> {
     }
 }
 
-impl<'a> Check<'a> {
+impl<'a> GraphCheck<'a> {
     pub(super) fn check_constants(&mut self, model: &Model) {
         let mut constants = std::mem::take(&mut self.constants);
         let Some(length) = model.weights.len() else {

@@ -2,7 +2,7 @@
 //! leaves, and a -1 of a Reshape that takes the batch.
 
 use super::order::Errors;
-use super::{Check, PLACES};
+use super::{GraphCheck, PLACES};
 use crate::base::hash::HashSet;
 use crate::base::quoted::Quoted;
 use crate::findings::{Code, Diagnostic, Fix, FixAction, Severity, Text, message};
@@ -37,13 +37,13 @@ const STRICT: &[&str] = &[
 
 pub(crate) fn left_tables(model: &Model) -> Vec<Diagnostic> {
     let errors = Errors::default();
-    let mut check = Check::new(model, &errors);
+    let mut check = GraphCheck::new(model, &errors);
     check.find_tables(&crate::symbols::shapes(model));
     check.diagnostics.retain(|it| it.severity == Severity::Warning);
     check.diagnostics
 }
 
-impl Check<'_> {
+impl GraphCheck<'_> {
     pub(super) fn check_lengths(&mut self, model: &Model) {
         let is_open = |layer: &Layer| layer.outputs().first().is_some_and(|port| !port.shape().is_static());
         let concerns = |layer: &Layer| match ops::kind(layer) {

@@ -67,7 +67,7 @@ const MAX_BARE: usize = 1000;
 #[must_use]
 pub fn check(model: &Model) -> Vec<Diagnostic> {
     let errors = Errors::default();
-    Check::new(model, &errors).lints(model)
+    GraphCheck::new(model, &errors).lints(model)
 }
 
 /// Adds the findings of [`check`] to those of reading and inference. The result is sorted: errors, warnings, notes; in
@@ -86,7 +86,7 @@ pub(crate) fn faults_after(model: &Model, found: Vec<Diagnostic>) -> Vec<Diagnos
 
 fn joined(model: &Model, mut found: Vec<Diagnostic>, has_notes: bool) -> Vec<Diagnostic> {
     let errors = Errors::new(model, &found);
-    let mut check = Check::new(model, &errors);
+    let mut check = GraphCheck::new(model, &errors);
     check.has_notes = has_notes;
     check.checks_lengths = !found.iter().any(Diagnostic::is_error);
     check.has_values &= found.iter().all(|diagnostic| diagnostic.code != Code::WrongWeights);
@@ -124,7 +124,7 @@ fn joined(model: &Model, mut found: Vec<Diagnostic>, has_notes: bool) -> Vec<Dia
 #[must_use]
 pub fn unknown_operations(model: &Model) -> Vec<Diagnostic> {
     let errors = Errors::default();
-    let mut check = Check::new(model, &errors);
+    let mut check = GraphCheck::new(model, &errors);
     for (place, graph) in model.walk() {
         if !graph.unordered().any(|layer| layer.operation().is_none() || !layer.bodies().is_empty()) {
             continue;
@@ -138,7 +138,7 @@ pub fn unknown_operations(model: &Model) -> Vec<Diagnostic> {
 
 pub(crate) fn legacy_types(model: &Model) -> Option<Diagnostic> {
     let errors = Errors::default();
-    let mut check = Check::new(model, &errors);
+    let mut check = GraphCheck::new(model, &errors);
     check.find_legacy_types(model);
     check.diagnostics.pop()
 }
@@ -149,7 +149,7 @@ struct Located<'a> {
     reference: LayerRef,
 }
 
-struct Check<'a> {
+struct GraphCheck<'a> {
     /// Errors of reading and inference.
     errors: &'a Errors<'a>,
     source: &'a str,
@@ -173,7 +173,7 @@ struct Check<'a> {
     checks_lengths: bool,
 }
 
-impl<'a> Check<'a> {
+impl<'a> GraphCheck<'a> {
     fn new(model: &'a Model, errors: &'a Errors<'a>) -> Self {
         Self {
             errors,

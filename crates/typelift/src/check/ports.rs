@@ -5,7 +5,7 @@ use std::fmt;
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
-use super::Check;
+use super::GraphCheck;
 use crate::base::hash::{HashMap, HashSet};
 use crate::base::span::Span;
 use crate::findings::{About, Code, Diagnostic, Fix, FixAction, Message, Text, message};
@@ -15,7 +15,7 @@ use crate::text::xml;
 
 /// State of the tensors on which a layer depends: the worst of all.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Soundness {
+enum InputState {
     /// All tensors equal their declarations.
     Sound,
     /// A tensor differs from its declaration, which this finding reports.
@@ -73,19 +73,19 @@ impl fmt::Display for Declared {
     }
 }
 
-impl<'a> Check<'a> {
+impl<'a> GraphCheck<'a> {
     /// Reports declared ports that differ from their tensors. Differences after the first one are probably
     /// consequences, so they are only counted. Layers after one with unknown outputs are not compared, because an
     /// error may be the reason. Returns the layers with unknown outputs.
     pub(super) fn find_stale_ports(&mut self, graph: &Graph) -> HashSet<LayerId> {
         let Ok(order) = graph.topological_order() else { return HashSet::default() };
         // States of layers that are not sound.
-        let mut unsound = HashMap::<LayerId, Soundness>::default();
+        let mut unsound = HashMap::<LayerId, InputState>::default();
         let mut stale = Vec::<(Diagnostic, usize)>::new();
         for id in order {
             let Some(layer) = graph.layer(id) else { continue };
             let before = graph.sources(id).filter_map(|source| unsound.get(&source).copied());
-            let mut soundness = before.max().unwrap_or(Soundness::Sound);
+            let mut soundness = before.max().unwrap_or(InputState::Sound);
             let nothing =
                 |port: &OutputPort| port.element_type() == ElementType::Dynamic && port.shape().rank().is_none();
             let lacks_part =
@@ -93,21 +93,21 @@ impl<'a> Check<'a> {
             let doubtful = self.errors.are_there()
                 && (layer.outputs().iter().any(lacks_part) || self.errors.concern(&self.reference(layer)));
             if doubtful || layer.outputs().iter().any(nothing) {
-                soundness = Soundness::Unknown;
+                soundness = InputState::Unknown;
             }
-            if soundness != Soundness::Unknown {
+            if soundness != InputState::Unknown {
                 // The first wrong port is reported, and the others are counted.
                 let ports = self.stale_ports_of(graph, layer);
                 match (soundness, ports.first()) {
                     (_, None) => {}
-                    (Soundness::Stale(root), Some(_)) => stale[root].1 += ports.len(),
+                    (InputState::Stale(root), Some(_)) => stale[root].1 += ports.len(),
                     (_, Some(port)) => {
-                        soundness = Soundness::Stale(stale.len());
+                        soundness = InputState::Stale(stale.len());
                         stale.push((self.stale_port(graph, layer, port), ports.len() - 1));
                     }
                 }
             }
-            if soundness != Soundness::Sound {
+            if soundness != InputState::Sound {
                 unsound.insert(id, soundness);
             }
         }
@@ -118,7 +118,7 @@ impl<'a> Check<'a> {
             }
             self.diagnostics.push(lint);
         }
-        unsound.into_iter().filter(|(_, soundness)| *soundness == Soundness::Unknown).map(|(id, _)| id).collect()
+        unsound.into_iter().filter(|(_, soundness)| *soundness == InputState::Unknown).map(|(id, _)| id).collect()
     }
 
     /// The ports of a layer whose declarations differ; only inputs if the operation has no rule.

@@ -16,11 +16,11 @@ use crate::text::xml;
 #[must_use]
 pub(crate) fn check_precision(model: &Model, to: ElementType, has_errors: bool) -> Vec<Diagnostic> {
     let mut risks = unmarked(model, to);
-    let trial = if has_errors || risks.is_empty() { Trial::Fails } else { Trial::new(model, to, &risks) };
-    if trial == Trial::Done {
+    let trial = if has_errors || risks.is_empty() { KeepTrial::Fails } else { KeepTrial::new(model, to, &risks) };
+    if trial == KeepTrial::Done {
         risks.clear();
     }
-    let mut found: Vec<_> = risks.iter().map(|risk| finding(model, risk, to, trial == Trial::Succeeds)).collect();
+    let mut found: Vec<_> = risks.iter().map(|risk| finding(model, risk, to, trial == KeepTrial::Succeeds)).collect();
     found.sort_by_key(|diagnostic| diagnostic.labels.first().map(|label| label.span.start));
     found
 }
@@ -33,7 +33,7 @@ fn unmarked(model: &Model, to: ElementType) -> Vec<Risk> {
 
 /// Outcome of a conversion that keeps the layers at risk.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Trial {
+enum KeepTrial {
     /// The conversion avoids all risks.
     Succeeds,
     Fails,
@@ -41,7 +41,7 @@ enum Trial {
     Done,
 }
 
-impl Trial {
+impl KeepTrial {
     fn new(model: &Model, to: ElementType, risks: &[Risk]) -> Self {
         Self::convert(&mut model.clone(), to, risks).unwrap_or(Self::Fails)
     }

@@ -1,6 +1,6 @@
 //! Checks of the slices of a Loop or TensorIterator, and of Parameters without an input.
 
-use super::Check;
+use super::GraphCheck;
 use crate::base::hash::HashMap;
 use crate::findings::{Code, Message, message};
 use crate::model::graph::{Body, Direction, Layer, LayerId, OutputPort, PortMapEntry};
@@ -59,7 +59,7 @@ impl Sliced<'_> {
     }
 }
 
-impl<'a> Check<'a> {
+impl<'a> GraphCheck<'a> {
     /// Checks all slices of a loop, up to the first error.
     pub(super) fn check_slices(
         &mut self,

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::Check;
+use super::GraphCheck;
 use crate::findings::{About, Code, Message, Severity, Text, described, message};
 use crate::model::graph::{BackEdge, Body, Direction, Graph, Layer, Model};
 use crate::ops::{self, LayerKind};
@@ -12,7 +12,7 @@ use crate::text::xml;
 /// Minimum number of levels of a FakeQuantize.
 const FEWEST_LEVELS: i64 = 2;
 
-impl<'a> Check<'a> {
+impl<'a> GraphCheck<'a> {
     /// Reports back edges that do not end at a Parameter with an initial value.
     pub(super) fn check_back_edge_ends(&mut self, layer: &'a Layer, body: &'a Body) {
         for (at, edge) in body.back_edges().iter().enumerate() {

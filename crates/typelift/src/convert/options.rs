@@ -29,9 +29,9 @@ const EXCLUSIVE: [&[&str]; 2] =
 
 /// Settings that are made of several options.
 const COMPOSED: Composed = &[
-    ("align", options::names_of::<Alignment>),
+    ("align", options::names_of::<AlignmentOptions>),
     ("unneeded", options::names_of::<Converts>),
-    ("storage", options::names_of::<Stored>),
+    ("storage", options::names_of::<StorageOptions>),
 ];
 
 impl Conversion {
@@ -112,7 +112,7 @@ pub(super) fn type_map<'de, D: Deserializer<'de>>(from: D) -> Result<TypeMap, D:
 /// Options for the type of inputs that must agree.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Alignment {
+struct AlignmentOptions {
     align: Option<String>,
     promote_unsafe: bool,
     pytorch_scalar_promotion: bool,
@@ -120,7 +120,7 @@ struct Alignment {
 }
 
 pub(super) fn align<'de, D: Deserializer<'de>>(from: D) -> Result<Align, D::Error> {
-    let options = Alignment::deserialize(from)?;
+    let options = AlignmentOptions::deserialize(from)?;
     let default = openvino::Options::default().u64_integer_promotion_target;
     let attributes = openvino::Options {
         promote_unsafe: options.promote_unsafe,
@@ -151,7 +151,7 @@ pub(super) fn unneeded<'de, D: Deserializer<'de>>(from: D) -> Result<Unneeded, D
 /// Options for the storage of constants.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Stored {
+struct StorageOptions {
     compress: Option<Type>,
     decompress: Value,
     dequantize: Value,
@@ -169,7 +169,7 @@ impl std::str::FromStr for Like {
 }
 
 pub(super) fn storage<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Storage>, D::Error> {
-    let Stored { compress, decompress, dequantize, like } = Stored::deserialize(from)?;
+    let StorageOptions { compress, decompress, dequantize, like } = StorageOptions::deserialize(from)?;
     let chosen = |value| chosen_types(value).map_err(D::Error::custom);
     if let Some(Type(to)) = compress {
         return Ok(Some(Storage::Compress { to, like }));

@@ -30,18 +30,18 @@ pub struct Change {
     /// Position in the file: of the layer or, if it is new, of its producer.
     span: Option<Span>,
     /// For a Convert that loses values of a constant: the constant. Boxed, because it is rare.
-    constant: Option<Box<Constant>>,
+    constant: Option<Box<CheckedConstant>>,
 }
 
 /// A constant whose values were checked.
 #[derive(Clone, Debug, PartialEq)]
-struct Constant {
+struct CheckedConstant {
     layer: LayerRef,
     span: Span,
     audit: Audit,
 }
 
-impl Constant {
+impl CheckedConstant {
     /// Counts the values that a constant would lose by a conversion to `to`; `None` for other layers.
     fn converted(layer: &Layer, place: &Place, to: ElementType, weights: &Weights) -> Option<Box<Self>> {
         let audit = ops::is_constant(layer).then(|| Audit::of(layer, weights, to)).flatten()?;
@@ -84,7 +84,7 @@ impl Change {
     /// Returns a warning if values of a constant are lost. Rounding to the precision of the type does not count.
     #[must_use]
     pub fn warning(&self, model: &Model) -> Option<Diagnostic> {
-        let Constant { layer, span, audit } = self.constant.as_deref().filter(|it| it.audit.lost() > 0)?;
+        let CheckedConstant { layer, span, audit } = self.constant.as_deref().filter(|it| it.audit.lost() > 0)?;
         let Self { from, to, .. } = self;
         let message =
             message!("values of the constant `{}` are lost in the conversion from {} to {}"; layer.name, from, to);
@@ -191,7 +191,7 @@ impl Changes {
         let source = graph.producer(convert.input(0));
         let Some((layer, to)) = graph.layer(convert).zip(graph.output(convert.output(0))) else { return };
         let Some((source, from)) = source.and_then(|it| graph.layer(it.layer).zip(graph.output(it))) else { return };
-        let constant = Constant::converted(source, &self.place, to.element_type(), &self.weights);
+        let constant = CheckedConstant::converted(source, &self.place, to.element_type(), &self.weights);
         let has_details = !self.without_details || constant.is_some();
         self.list.push(Change {
             action: Action::Inserted,
@@ -219,7 +219,7 @@ impl Changes {
     pub(crate) fn add_converted(&mut self, graph: &Graph, constant: &Layer, types: [ElementType; 2], reason: String) {
         self.add(Action::Converted, constant, types, reason);
         if let Some(change) = self.list.last_mut() {
-            change.constant = Constant::stored(graph, constant, &self.place, types[1], &self.weights);
+            change.constant = CheckedConstant::stored(graph, constant, &self.place, types[1], &self.weights);
         }
     }
 

@@ -47,7 +47,7 @@ pub(crate) fn variables(graph: &Graph, kind: LayerKind) -> HashSet<String> {
 }
 
 /// The input that gives the length of the variables' first axis, and that length once a layer computes it.
-struct Batch {
+struct BatchLength {
     input: Option<Output>,
     length: Option<Output>,
     /// True for the indices that reorder the variables, which have one axis.
@@ -87,7 +87,7 @@ impl Edit<'_> {
     pub fn make_stateful(&mut self, pairs: &[StatePair], beam: Option<Output>) -> Result<Vec<LayerId>, EditError> {
         self.attempt(|edit| {
             let mut batch =
-                Batch { input: beam.or_else(|| edit.open_input(pairs)), length: None, is_beam: beam.is_some() };
+                BatchLength { input: beam.or_else(|| edit.open_input(pairs)), length: None, is_beam: beam.is_some() };
             pairs.iter().map(|pair| edit.make_variable(pair, beam, &mut batch)).collect()
         })
     }
@@ -96,7 +96,7 @@ impl Edit<'_> {
         &mut self,
         StatePair { past, present, variable }: &StatePair,
         beam: Option<Output>,
-        batch: &mut Batch,
+        batch: &mut BatchLength,
     ) -> Result<LayerId, EditError> {
         let (input, output) = (self.checked(*past)?, self.checked(*present)?);
         let refused = |reason: String| EditError::Other(reason);
@@ -145,7 +145,7 @@ impl Edit<'_> {
         tensor: &TensorType,
         given: Output,
         attends: bool,
-        batch: &mut Batch,
+        batch: &mut BatchLength,
     ) -> Result<Option<Output>, EditError> {
         let Some(dims) = tensor.shape.dims().map(<[Dim]>::to_vec) else { return Ok(None) };
         let grows = self.growing_axis(given, dims.len());
@@ -193,7 +193,7 @@ impl Edit<'_> {
     }
 
     /// The length of the variables' first axis, as a tensor with one number.
-    fn batch(&mut self, batch: &mut Batch) -> Result<Option<Output>, EditError> {
+    fn batch(&mut self, batch: &mut BatchLength) -> Result<Option<Output>, EditError> {
         if batch.length.is_some() {
             return Ok(batch.length);
         }

@@ -183,7 +183,7 @@ impl fmt::Display for Rule {
 pub fn why(model: &Model, name: &str) -> Result<Derivation, FindError> {
     let unknown = || FindError::Unknown(name.to_owned());
     let (place, tensor) = model.find_tensor(name)?;
-    let mut search = Search::new(model);
+    let mut search = PathSearch::new(model);
     let scope = search.scopes.iter().position(|scope| scope.place == place).ok_or_else(unknown)?;
     search.visit(None, scope, tensor).ok_or_else(unknown)?;
     Ok(search.derive())
@@ -203,7 +203,7 @@ pub fn why(model: &Model, name: &str) -> Result<Derivation, FindError> {
 /// ```
 #[must_use]
 pub fn why_all(model: &Model) -> Derivation {
-    let mut search = Search::new(model);
+    let mut search = PathSearch::new(model);
     for scope in 0..search.scopes.len() {
         let layers = search.scopes[scope].graph.layers();
         for tensor in layers.flat_map(|layer| (0..layer.outputs().len()).map(|port| layer.id().output(port))) {
@@ -217,7 +217,7 @@ pub fn why_all(model: &Model) -> Derivation {
 type Door = (usize, LayerId, usize);
 
 /// Graph of the model, with its steps.
-struct Scope<'a> {
+struct StepGraph<'a> {
     graph: &'a Graph,
     /// `loop/body`.
     place: Place,
@@ -227,8 +227,8 @@ struct Scope<'a> {
     probe: Probe,
 }
 
-struct Search<'a> {
-    scopes: Vec<Scope<'a>>,
+struct PathSearch<'a> {
+    scopes: Vec<StepGraph<'a>>,
     /// Number of the graph of each body.
     doors: HashMap<Door, usize>,
     /// Index of the step of each visited tensor.
@@ -241,10 +241,10 @@ struct Search<'a> {
     answers: Option<((usize, LayerId), Answers)>,
 }
 
-impl<'a> Search<'a> {
+impl<'a> PathSearch<'a> {
     fn new(model: &'a Model) -> Self {
         let mut search = Self {
-            scopes: vec![Scope {
+            scopes: vec![StepGraph {
                 graph: &model.graph,
                 place: Place::default(),
                 door: None,
@@ -271,7 +271,7 @@ impl<'a> Search<'a> {
 
     fn open(&mut self) {
         let mut next = 0;
-        while let Some(Scope { graph, place, .. }) = self.scopes.get(next) {
+        while let Some(StepGraph { graph, place, .. }) = self.scopes.get(next) {
             let (graph, place) = (*graph, place.clone());
             for layer in graph.unordered() {
                 for (at, body) in layer.bodies().iter().enumerate() {
@@ -279,7 +279,12 @@ impl<'a> Search<'a> {
                     let door = (next, layer.id(), at);
                     self.doors.insert(door, self.scopes.len());
                     let door = Some(door);
-                    self.scopes.push(Scope { graph: &body.graph, place, door, probe: Probe::new(&self.model.weights) });
+                    self.scopes.push(StepGraph {
+                        graph: &body.graph,
+                        place,
+                        door,
+                        probe: Probe::new(&self.model.weights),
+                    });
                 }
             }
             next += 1;
@@ -337,7 +342,7 @@ impl<'a> Search<'a> {
 
     /// Finds the inputs and attributes that decide the type of an output, by applying the rule with other types.
     fn ask(&mut self, scope: usize, layer: &Layer, operation: &'static Operation, port: usize) -> (Rule, Vec<usize>) {
-        let Scope { graph, probe, .. } = &mut self.scopes[scope];
+        let StepGraph { graph, probe, .. } = &mut self.scopes[scope];
         let ports = graph.tensors(layer.id());
         if operation.layer_kind() == LayerKind::ConvertPromoteTypes
             && let Some(ops::PromotionRule { step, attributes }) = ops::promotion_rule(layer, operation, &ports)
@@ -348,11 +353,11 @@ impl<'a> Search<'a> {
         let known = layer.outputs().get(port).map_or(ElementType::Dynamic, OutputPort::element_type);
         // The rule of an operation is applied once for all outputs of a layer.
         if self.answers.as_ref().is_none_or(|(of, _)| *of != (scope, layer.id())) {
-            let answers = Trial { graph, probe, operation, layer, ports: &ports }.answers();
+            let answers = RuleTrial { graph, probe, operation, layer, ports: &ports }.answers();
             self.answers = Some(((scope, layer.id()), answers));
         }
         let Some((_, answers)) = &self.answers else { return (Rule::Fixed, Vec::new()) };
-        let of_port = |types: &Types| types.get(port).copied().unwrap_or(ElementType::Dynamic);
+        let of_port = |types: &OutputTypes| types.get(port).copied().unwrap_or(ElementType::Dynamic);
         let found = match &answers.as_it_is {
             Ok(types) => of_port(types),
             // The rules of Assign and similar operations need more than their layer, so they cannot be tested alone.
@@ -363,14 +368,14 @@ impl<'a> Search<'a> {
             Err(message) => return (Rule::Refused { message: message.clone() }, (0..ports.len()).collect()),
         };
         // If an attribute must equal a type of an input, as in ReadValue, every other value is an error.
-        let decides = |(setting, other): &&(Setting, Option<Types>)| match other {
+        let decides = |(setting, other): &&(Setting, Option<OutputTypes>)| match other {
             Some(types) => of_port(types) != found,
             None => setting.value == found.name(),
         };
         if let Some((setting, _)) = answers.by_attribute.iter().find(decides) {
             return (Rule::Attribute(setting.clone()), Vec::new());
         }
-        let differs = |other: &Option<Types>| other.as_ref().is_some_and(|types| of_port(types) != found);
+        let differs = |other: &Option<OutputTypes>| other.as_ref().is_some_and(|types| of_port(types) != found);
         let deciding = answers.by_inputs.iter().filter(|(_, other)| differs(other));
         let deciding: Vec<usize> = deciding.flat_map(|(inputs, _)| inputs).copied().collect();
         let rule = match deciding[..] {
@@ -406,19 +411,19 @@ impl<'a> Search<'a> {
 }
 
 /// The types of a layer's outputs.
-type Types = SmallVec<[ElementType; 4]>;
+type OutputTypes = SmallVec<[ElementType; 4]>;
 
 /// Results of a layer's rule, without changes and with changes. `None` means that the rule accepts no change.
 struct Answers {
-    as_it_is: Result<Types, String>,
+    as_it_is: Result<OutputTypes, String>,
     /// For each attribute with a type: the result for another value.
-    by_attribute: Vec<(Setting, Option<Types>)>,
+    by_attribute: Vec<(Setting, Option<OutputTypes>)>,
     /// For inputs that change together: the result for another type.
-    by_inputs: Vec<(Vec<usize>, Option<Types>)>,
+    by_inputs: Vec<(Vec<usize>, Option<OutputTypes>)>,
 }
 
 /// Application of an operation's rule to a layer, with original or changed inputs.
-struct Trial<'a, 'p> {
+struct RuleTrial<'a, 'p> {
     graph: &'a Graph,
     probe: &'p mut Probe,
     operation: &'static Operation,
@@ -426,7 +431,7 @@ struct Trial<'a, 'p> {
     ports: &'p [&'a OutputPort],
 }
 
-impl Trial<'_, '_> {
+impl RuleTrial<'_, '_> {
     fn answers(mut self) -> Answers {
         let values = AttributeValues::of(self.layer, self.operation);
         let as_it_is = self.types(self.layer, &values, self.ports);
@@ -438,7 +443,7 @@ impl Trial<'_, '_> {
 
     /// The attribute that alone decides the result type, so that no test is needed. ReadValue is excluded, because a
     /// test would change the type of its variable.
-    fn sole_attribute(&self, given: &Result<Types, String>) -> Option<Setting> {
+    fn sole_attribute(&self, given: &Result<OutputTypes, String>) -> Option<Setting> {
         let Ok([given]) = given.as_deref() else { return None };
         let mut attributes = self.operation.output_type_attributes().map(|attribute| setting(self.layer, attribute));
         attributes.find(|setting| setting.value == given.name() && kind(self.layer) != LayerKind::ReadValue)
@@ -448,14 +453,14 @@ impl Trial<'_, '_> {
     ///
     /// # Errors
     /// The reason why the operation does not accept the layer.
-    fn types(&mut self, layer: &Layer, values: &AttributeValues, ports: &[&OutputPort]) -> Result<Types, String> {
+    fn types(&mut self, layer: &Layer, values: &AttributeValues, ports: &[&OutputPort]) -> Result<OutputTypes, String> {
         let Self { graph, operation, .. } = *self;
         let subject = Subject { graph, layer, operation, values, given: None };
         let outputs = self.probe.ask(&subject, ports).map_err(|fault| fault.message.to_string())?;
         Ok(outputs.iter().map(|output| output.element_type).collect())
     }
 
-    fn by_attribute(&mut self) -> Vec<(Setting, Option<Types>)> {
+    fn by_attribute(&mut self) -> Vec<(Setting, Option<OutputTypes>)> {
         let (layer, attributes) = (self.layer, self.operation.type_attributes());
         let with_another = |attribute: &Attr| {
             let setting = setting(layer, attribute);
@@ -470,7 +475,7 @@ impl Trial<'_, '_> {
         attributes.map(with_another).collect()
     }
 
-    fn by_inputs(&mut self, values: &AttributeValues) -> Vec<(Vec<usize>, Option<Types>)> {
+    fn by_inputs(&mut self, values: &AttributeValues) -> Vec<(Vec<usize>, Option<OutputTypes>)> {
         let ports = self.ports;
         let types: Vec<_> = ports.iter().map(|port| port.element_type()).collect();
         // Inputs with shapes do not influence the type.

@@ -78,7 +78,7 @@ struct Entries<'a> {
 
 impl Serialize for Entries<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.list.iter().map(|it| Entry::new(&self.lines, it, self.voice)))
+        serializer.collect_seq(self.list.iter().map(|it| FindingEntry::new(&self.lines, it, self.voice)))
     }
 }
 
@@ -147,52 +147,52 @@ impl Region {
 }
 
 #[derive(Debug, Serialize)]
-struct Entry<'a> {
+struct FindingEntry<'a> {
     severity: Severity,
     code: Code,
     message: &'a Message,
     layer: Option<&'a LayerRef>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    subject: Option<Subject<'a>>,
+    subject: Option<SubjectEntry<'a>>,
     line: Option<usize>,
     column: Option<usize>,
     end_line: Option<usize>,
     end_column: Option<usize>,
-    labels: Vec<Label<'a>>,
-    related: Vec<Tensor<'a>>,
+    labels: Vec<LabelEntry<'a>>,
+    related: Vec<TensorEntry<'a>>,
     notes: &'a [Message],
     consequences: &'a [LayerRef],
     help: Vec<String>,
     fix: Option<String>,
-    edits: Vec<Replacement<'a>>,
+    edits: Vec<EditEntry<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     proof: Option<&'a Proof>,
 }
 
 /// Subject of a finding for a program.
 #[derive(Debug, Serialize)]
-struct Subject<'a> {
+struct SubjectEntry<'a> {
     kind: SubjectKind,
     name: &'a str,
 }
 
 /// A text edit.
 #[derive(Debug, Serialize)]
-struct Replacement<'a> {
+struct EditEntry<'a> {
     #[serde(flatten)]
     region: Region,
     text: &'a str,
 }
 
 #[derive(Debug, Serialize)]
-struct Label<'a> {
+struct LabelEntry<'a> {
     #[serde(flatten)]
     region: Region,
     message: &'a Message,
 }
 
 #[derive(Debug, Serialize)]
-struct Tensor<'a> {
+struct TensorEntry<'a> {
     layer: &'a LayerRef,
     line: usize,
     column: usize,
@@ -206,16 +206,16 @@ fn as_words<S: Serializer>(related: &Related, serializer: S) -> Result<S::Ok, S:
     serializer.collect_str(related)
 }
 
-impl<'a> Entry<'a> {
+impl<'a> FindingEntry<'a> {
     fn new(lines: &Lines, diagnostic: &'a Diagnostic, voice: Voice<'_>) -> Self {
         let region = Region::of(lines, diagnostic);
         let edits = diagnostic.edits().unwrap_or_default().iter();
         let labels = diagnostic.labels.iter();
-        let labels = labels.map(|label| Label { region: Region::new(lines, label.span), message: &label.message });
+        let labels = labels.map(|label| LabelEntry { region: Region::new(lines, label.span), message: &label.message });
         let related = diagnostic.related.iter().map(|related| {
             let Region { line, column, .. } = Region::new(lines, related.span);
             let (element_type, shape) = (related.element_type.name(), related.shape.to_string());
-            Tensor { layer: &related.layer, line, column, element_type, shape, related }
+            TensorEntry { layer: &related.layer, line, column, element_type, shape, related }
         });
         Self {
             severity: diagnostic.severity,
@@ -223,7 +223,7 @@ impl<'a> Entry<'a> {
             message: &diagnostic.message,
             layer: diagnostic.layer.as_ref(),
             subject: match &*diagnostic.about {
-                About::Subject { kind, name } => Some(Subject { kind: *kind, name }),
+                About::Subject { kind, name } => Some(SubjectEntry { kind: *kind, name }),
                 _ => None,
             },
             line: region.map(|region| region.line),
@@ -237,7 +237,7 @@ impl<'a> Entry<'a> {
             help: voice.help(diagnostic),
             fix: voice.command(diagnostic),
             proof: diagnostic.proof(),
-            edits: edits.map(|edit| Replacement { region: Region::new(lines, edit.span), text: &edit.text }).collect(),
+            edits: edits.map(|edit| EditEntry { region: Region::new(lines, edit.span), text: &edit.text }).collect(),
         }
     }
 }

@@ -12,12 +12,12 @@ use crate::text::xml;
 
 /// The types or the shapes of a layer's inputs, whichever an error makes unknown.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum UnknownPart {
     Types,
     Shapes,
 }
 
-impl Part {
+impl UnknownPart {
     fn of(fault: &Fault) -> Self {
         match fault.code {
             Code::TypeMismatch | Code::UnsupportedType | Code::NoCommonType => Self::Types,
@@ -128,7 +128,8 @@ impl Walk<'_> {
         fault.inputs.iter().any(|&input| {
             let Some(&Some((source, port))) = feeds.get(input) else { return false };
             let output = source.outputs.get(port);
-            self.scope.doubtful.contains(&source.id) && output.is_some_and(|output| Part::of(fault).is_unknown(output))
+            self.scope.doubtful.contains(&source.id)
+                && output.is_some_and(|output| UnknownPart::of(fault).is_unknown(output))
         })
     }
 
@@ -143,12 +144,12 @@ impl Walk<'_> {
 /// Makes unknown what an error concerns: first the dimensions of a shape, then its rank. Returns `false` if it
 /// concerns no input, or nothing that is known.
 fn leave_open(fault: &Fault, inputs: &mut [OutputPort]) -> bool {
-    let part = Part::of(fault);
+    let part = UnknownPart::of(fault);
     let mut changed = false;
     for &input in &fault.inputs {
         if let Some(port) = inputs.get_mut(input).filter(|port| !part.is_unknown(port)) {
             match port.shape.rank().map(Shape::of_rank) {
-                Some(open) if part == Part::Shapes && open != port.shape => port.shape = open,
+                Some(open) if part == UnknownPart::Shapes && open != port.shape => port.shape = open,
                 _ => part.forget(port),
             }
             changed = true;
@@ -159,7 +160,7 @@ fn leave_open(fault: &Fault, inputs: &mut [OutputPort]) -> bool {
 
 /// Makes all shapes unknown, or all types if the shapes are unknown already.
 fn leave_all_open(inputs: &mut [OutputPort]) -> bool {
-    [Part::Shapes, Part::Types].into_iter().any(|part| {
+    [UnknownPart::Shapes, UnknownPart::Types].into_iter().any(|part| {
         let known: Vec<_> = inputs.iter_mut().filter(|port| !part.is_unknown(port)).collect();
         let changed = !known.is_empty();
         known.into_iter().for_each(|port| part.forget(port));
@@ -173,7 +174,7 @@ fn is_echo(known: &Fault, next: &Fault) -> bool {
     // When inputs are unknown, a rule compares the lists of attributes with each other instead.
     let mut both = [known, next].into_iter();
     let same_count = both.all(|fault| matches!(fault.to_about(), About::Refusal { counts_axes: true, .. }));
-    Part::of(known) == Part::of(next) && (same_place || same_count)
+    UnknownPart::of(known) == UnknownPart::of(next) && (same_place || same_count)
 }
 
 pub(crate) fn declared(source: &str, port: &OutputPort) -> TensorType {

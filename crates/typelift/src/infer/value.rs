@@ -47,7 +47,7 @@ enum State {
 type Feeds = SmallVec<[Output; 4]>;
 
 /// A small constant.
-struct Constant {
+struct SmallConstant {
     /// Keeps the attributes alive, so that no others get the same address.
     _attributes: AttributeList,
     element_type: ElementType,
@@ -69,7 +69,7 @@ pub(crate) struct Evaluator {
     policy: Policy,
     weights: Weights,
     /// Small constants, by the address of their attributes.
-    constants: HashMap<*const (), Constant>,
+    constants: HashMap<*const (), SmallConstant>,
     /// Number of elements that may still be computed.
     budget: u64,
 }
@@ -137,13 +137,14 @@ impl Evaluator {
             operation.evaluator().apply(&evaluation, &[]).map(Rc::new)
         };
         let Some(place) = layer.attributes.shared_at() else { return read() };
-        let is_same = |known: &&Constant| known.element_type == port.element_type && known.shape == port.shape;
+        let is_same = |known: &&SmallConstant| known.element_type == port.element_type && known.shape == port.shape;
         if let Some(known) = self.constants.get(&place).filter(is_same) {
             return known.bounds.clone();
         }
         let bounds = read();
         let (element_type, shape) = (port.element_type, port.shape.clone());
-        let known = Constant { _attributes: layer.attributes.clone(), element_type, shape, bounds: bounds.clone() };
+        let known =
+            SmallConstant { _attributes: layer.attributes.clone(), element_type, shape, bounds: bounds.clone() };
         self.constants.insert(place, known);
         bounds
     }

@@ -26,7 +26,7 @@ fn is_page(head: &[u8]) -> bool {
 
 /// Statistics of a model's constants and the position of their bytes.
 #[derive(Default)]
-struct Tally {
+struct ConstantStatistics {
     constants: usize,
     /// Number of constants that extend beyond the weights.
     beyond: usize,
@@ -65,7 +65,7 @@ impl Walk<'_> {
         if tally.beyond < 2 && !is_pointer && !(tally.beyond == 1 && length == 0) {
             return;
         }
-        let Tally { constants, beyond, needed, .. } = tally;
+        let ConstantStatistics { constants, beyond, needed, .. } = tally;
         let other = other_format(&head);
         let (message, help) = match length {
             _ if is_pointer => (
@@ -199,8 +199,8 @@ impl Walk<'_> {
         Some(NUMPY.len() as u64 + 4 + u64::from(u16::from_le_bytes([*rest.get(2)?, *rest.get(3)?])))
     }
 
-    fn tally(&self, model: &Model, length: u64, is_pointer: bool) -> Tally {
-        let mut tally = Tally::default();
+    fn tally(&self, model: &Model, length: u64, is_pointer: bool) -> ConstantStatistics {
+        let mut tally = ConstantStatistics::default();
         for (at, graph) in model.walk() {
             for layer in graph.layers().filter(|layer| is_constant(layer)) {
                 let Some((offset, end)) = place(layer) else { continue };

@@ -87,35 +87,37 @@ impl Attr {
     ///
     /// # Errors
     /// A text that the reader does not accept, with the reason.
-    fn read(&self, text: &str, lists: &mut Lists) -> Result<(Value, bool), Fault> {
+    fn read(&self, text: &str, lists: &mut Lists) -> Result<(AttrValue, bool), Fault> {
         match self.kind {
             // Any text that is not a boolean leaves the default.
             AttrKind::Bool => {
                 let value = parse_bool(text);
-                Ok((Value::Bool(value.or_else(|| parse_bool(self.default?)).unwrap_or(false)), value.is_none()))
+                Ok((AttrValue::Bool(value.or_else(|| parse_bool(self.default?)).unwrap_or(false)), value.is_none()))
             }
             // OpenVINO's reader also accepts a sign before an unsigned number; a negative one becomes a large one.
-            AttrKind::Int | AttrKind::Unsigned => self.integer(text).map(|(number, junk)| (Value::Int(number), junk)),
+            AttrKind::Int | AttrKind::Unsigned => {
+                self.integer(text).map(|(number, junk)| (AttrValue::Int(number), junk))
+            }
             AttrKind::Bytes => match whole(text).and_then(|number| i64::try_from(number).ok()) {
-                Some(number) => Ok((Value::Int(number), false)),
-                None => self.integer(text).map(|(number, junk)| (Value::Int(number), junk)),
+                Some(number) => Ok((AttrValue::Int(number), false)),
+                None => self.integer(text).map(|(number, junk)| (AttrValue::Int(number), junk)),
             },
-            AttrKind::Float => self.float(text).map(|(number, junk)| (Value::Float(number), junk)),
-            AttrKind::Text | AttrKind::Texts => Ok((Value::Text, false)),
+            AttrKind::Float => self.float(text).map(|(number, junk)| (AttrValue::Float(number), junk)),
+            AttrKind::Text | AttrKind::Texts => Ok((AttrValue::Text, false)),
             // Errors in a shape are reported by the rule of the operation.
             AttrKind::Shape => match Shape::parse_lenient(text) {
-                Ok(_) => Ok((Value::Text, false)),
+                Ok(_) => Ok((AttrValue::Text, false)),
                 Err(error) => Err(Fault::shape_text(self.name, text, error)),
             },
-            AttrKind::Enum(words) => Ok((Value::Word(self.word(text, words)?), false)),
-            AttrKind::Type => Ok((Value::Type(self.element_type(text)?), false)),
+            AttrKind::Enum(words) => Ok((AttrValue::Word(self.word(text, words)?), false)),
+            AttrKind::Type => Ok((AttrValue::Type(self.element_type(text)?), false)),
             AttrKind::Ints | AttrKind::UnsignedInts => {
-                self.integers(text, &mut lists.ints).map(|(range, junk)| (Value::Ints(range), junk))
+                self.integers(text, &mut lists.ints).map(|(range, junk)| (AttrValue::Ints(range), junk))
             }
             AttrKind::Floats => {
                 let list = read_list(text, &mut lists.floats, |field| self.float(field));
                 let (range, junk) = list.map_err(|_| self.invalid(text, "a list of numbers"))?;
-                Ok((Value::Floats(range), junk))
+                Ok((AttrValue::Floats(range), junk))
             }
         }
     }
@@ -172,11 +174,11 @@ impl Attr {
     }
 
     /// Parses the integers of a list into `list`. The flag is true if OpenVINO ignores some of the text.
-    fn integers(&self, text: &str, list: &mut List<i64>) -> Result<(Range, bool), Fault> {
+    fn integers(&self, text: &str, list: &mut List<i64>) -> Result<(ListRange, bool), Fault> {
         let unsigned = matches!(self.kind, AttrKind::UnsignedInts);
         let start = list.len();
         if plain_integers(text, list) && !(unsigned && list[start..].iter().any(|&number| number < 0)) {
-            return Ok((Range::new(start, list.len()), false));
+            return Ok((ListRange::new(start, list.len()), false));
         }
         list.truncate(start);
         let expected = if unsigned { "a list of non-negative integers" } else { "a list of integers" };
@@ -262,7 +264,7 @@ pub(crate) enum Finding {
 
 /// Value of an attribute, by its kind.
 #[derive(Clone, Copy, Debug)]
-enum Value {
+enum AttrValue {
     /// The layer does not have the attribute, or its text cannot be parsed.
     Unread,
     Bool(bool),
@@ -272,18 +274,18 @@ enum Value {
     /// Word of an enumeration, as the operation table spells it.
     Word(&'static &'static str),
     Type(ElementType),
-    Ints(Range),
-    Floats(Range),
+    Ints(ListRange),
+    Floats(ListRange),
 }
 
 /// Range of a list's elements in the shared storage [`Lists`].
 #[derive(Clone, Copy, Debug)]
-struct Range {
+struct ListRange {
     start: u32,
     end: u32,
 }
 
-impl Range {
+impl ListRange {
     fn new(start: usize, end: usize) -> Self {
         let [start, end] = [start, end].map(|place| u32::try_from(place).unwrap_or(u32::MAX));
         Self { start, end }
@@ -306,7 +308,7 @@ fn read_list<T, L: Extend<T> + Deref<Target = [T]>>(
     text: &str,
     values: &mut L,
     parse: impl Fn(&str) -> Result<(T, bool), Fault>,
-) -> Result<(Range, bool), Fault> {
+) -> Result<(ListRange, bool), Fault> {
     let start = values.len();
     let mut junk = false;
     // OpenVINO permits one comma at the end.
@@ -316,7 +318,7 @@ fn read_list<T, L: Extend<T> + Deref<Target = [T]>>(
         junk |= more;
         values.extend([value]);
     }
-    Ok((Range::new(start, values.len()), junk))
+    Ok((ListRange::new(start, values.len()), junk))
 }
 
 /// The attributes before the one called `name`. They are those of an earlier revision.
@@ -367,7 +369,7 @@ impl Layer {
 #[derive(Debug, Default)]
 pub(crate) struct AttributeValues {
     /// Values by the position of the attribute in the operation table.
-    values: SmallVec<[Value; 6]>,
+    values: SmallVec<[AttrValue; 6]>,
     lists: Lists,
     /// True if all attributes of the layer were parsed without a problem.
     is_plain: bool,
@@ -407,7 +409,7 @@ impl AttributeValues {
             next = at + 1;
             match rows[at].read(&attribute.value, &mut self.lists) {
                 Ok((value, is_odd)) => {
-                    self.values.resize(self.values.len().max(at), Value::Unread);
+                    self.values.resize(self.values.len().max(at), AttrValue::Unread);
                     match self.values.get_mut(at) {
                         Some(before) => *before = value,
                         None => self.values.push(value),
@@ -423,8 +425,8 @@ impl AttributeValues {
         findings
     }
 
-    fn get(&self, at: usize) -> Value {
-        self.values.get(at).copied().unwrap_or(Value::Unread)
+    fn get(&self, at: usize) -> AttrValue {
+        self.values.get(at).copied().unwrap_or(AttrValue::Unread)
     }
 }
 
@@ -448,17 +450,17 @@ impl<'a> Attributes<'a> {
 
     pub(crate) fn has_attribute(&self, name: &'static str) -> bool {
         match (self.read, self.position(name)) {
-            (Some(read), Some(at)) if read.is_plain => !matches!(read.get(at), Value::Unread),
+            (Some(read), Some(at)) if read.is_plain => !matches!(read.get(at), AttrValue::Unread),
             _ => self.layer.attribute(name).is_some(),
         }
     }
 
     pub(crate) fn bool(&self, name: &'static str) -> Result<bool, Fault> {
-        self.get(name, |value, _| if let Value::Bool(value) = value { Some(value) } else { None })
+        self.get(name, |value, _| if let AttrValue::Bool(value) = value { Some(value) } else { None })
     }
 
     pub(crate) fn int(&self, name: &'static str) -> Result<i64, Fault> {
-        self.get(name, |value, _| if let Value::Int(number) = value { Some(number) } else { None })
+        self.get(name, |value, _| if let AttrValue::Int(number) = value { Some(number) } else { None })
     }
 
     pub(crate) fn unsigned(&self, name: &'static str) -> Result<u64, Fault> {
@@ -466,7 +468,7 @@ impl<'a> Attributes<'a> {
     }
 
     pub(crate) fn float(&self, name: &'static str) -> Result<f64, Fault> {
-        self.get(name, |value, _| if let Value::Float(number) = value { Some(number) } else { None })
+        self.get(name, |value, _| if let AttrValue::Float(number) = value { Some(number) } else { None })
     }
 
     pub(crate) fn text(&self, name: &'static str) -> Result<&'a str, Fault> {
@@ -474,28 +476,31 @@ impl<'a> Attributes<'a> {
     }
 
     pub(crate) fn word(&self, name: &'static str) -> Result<&'static str, Fault> {
-        self.get(name, |value, _| if let Value::Word(word) = value { Some(*word) } else { None })
+        self.get(name, |value, _| if let AttrValue::Word(word) = value { Some(*word) } else { None })
     }
 
     pub(crate) fn type_attribute(&self, name: &'static str) -> Result<ElementType, Fault> {
-        self.get(name, |value, _| if let Value::Type(ty) = value { Some(ty) } else { None })
+        self.get(name, |value, _| if let AttrValue::Type(ty) = value { Some(ty) } else { None })
     }
 
     pub(crate) fn ints(&self, name: &'static str) -> Result<List<i64>, Fault> {
-        self.get(name, |value, lists| if let Value::Ints(range) = value { Some(range.of(&lists.ints)) } else { None })
+        self.get(
+            name,
+            |value, lists| if let AttrValue::Ints(range) = value { Some(range.of(&lists.ints)) } else { None },
+        )
     }
 
     pub(crate) fn floats(&self, name: &'static str) -> Result<List<f64>, Fault> {
         self.get(
             name,
             |value, lists| {
-                if let Value::Floats(range) = value { Some(range.of(&lists.floats)) } else { None }
+                if let AttrValue::Floats(range) = value { Some(range.of(&lists.floats)) } else { None }
             },
         )
     }
 
     /// The value of an attribute, converted by `take` if it has the right kind.
-    fn get<T>(&self, name: &'static str, take: impl Fn(Value, &Lists) -> Option<T>) -> Result<T, Fault> {
+    fn get<T>(&self, name: &'static str, take: impl Fn(AttrValue, &Lists) -> Option<T>) -> Result<T, Fault> {
         let position = self.position(name);
         let known = self.read.zip(position).and_then(|(read, at)| take(read.get(at), &read.lists));
         match known {
@@ -509,7 +514,7 @@ impl<'a> Attributes<'a> {
         &self,
         name: &'static str,
         position: Option<usize>,
-        take: impl Fn(Value, &Lists) -> Option<T>,
+        take: impl Fn(AttrValue, &Lists) -> Option<T>,
     ) -> Result<T, Fault> {
         let (attribute, text) = self.text_of(name, position)?;
         let mut lists = Lists::default();

@@ -17,11 +17,11 @@ pub(super) const ROWS: &[Operation] = &[
 ];
 
 /// Connections between a body and its layer: its port map as OpenVINO's reader interprets it.
-struct Joints {
+struct BodyPorts {
     /// Position of the body among those of the layer.
     body: usize,
     /// Connections of the layer's inputs to Parameters.
-    inputs: Vec<Entrance>,
+    inputs: Vec<BodyLink>,
     /// Connections of Results to the layer's outputs.
     outputs: Vec<Exit>,
     /// The Parameter that receives the iteration count.
@@ -31,7 +31,7 @@ struct Joints {
 }
 
 /// Connection of an input of the layer to a Parameter of the body.
-struct Entrance {
+struct BodyLink {
     input: usize,
     parameter: LayerId,
     slices: Option<Slices>,
@@ -39,7 +39,7 @@ struct Entrance {
     carried: Option<LayerId>,
 }
 
-impl Entrance {
+impl BodyLink {
     fn cut(&self, mut shape: Shape) -> Result<Shape, Fault> {
         if let (Some(slices), Some(_)) = (self.slices, shape.rank()) {
             let axis = usize::try_from(slices.axis).ok();
@@ -78,7 +78,7 @@ struct Slices {
 }
 
 fn if_(cx: &mut Context) -> Result<(), Fault> {
-    let (then, otherwise) = (Joints::new(cx, "then_body")?, Joints::new(cx, "else_body")?);
+    let (then, otherwise) = (BodyPorts::new(cx, "then_body")?, BodyPorts::new(cx, "else_body")?);
     check_rank(cx, 0, "condition", &[0, 1])?;
     // OpenVINO's reader creates as many outputs as the first branch has. An output that the executed branch does not
     // set remains unknown.
@@ -128,7 +128,7 @@ fn if_(cx: &mut Context) -> Result<(), Fault> {
 
 /// Checks that the port maps of an unknown operation refer to layers of its bodies.
 pub(crate) fn check_port_maps(bodies: &[Body]) -> Result<(), Fault> {
-    bodies.iter().enumerate().try_for_each(|(at, body)| Joints::of(body, at).map(drop))
+    bodies.iter().enumerate().try_for_each(|(at, body)| BodyPorts::of(body, at).map(drop))
 }
 
 /// Unlike [`Dim::hull`], it omits bounds.
@@ -147,7 +147,7 @@ fn either(left: &Shape, right: &Shape) -> Shape {
 }
 
 fn loop_(cx: &mut Context) -> Result<(), Fault> {
-    let joints = Joints::new(cx, "body")?;
+    let joints = BodyPorts::new(cx, "body")?;
     check_rank(cx, 1, "execution condition", &[0, 1])?;
     let never = truth(cx.exact(1).as_deref(), "execution condition of a Loop")? == Some(false);
     let Some(condition) = joints.condition else {
@@ -155,7 +155,7 @@ fn loop_(cx: &mut Context) -> Result<(), Fault> {
         return cx.finish(ElementType::Dynamic, Shape::dynamic());
     };
     joints.check_inputs(cx, 2)?;
-    let given = joints.given(cx, Entrance::cut_or_open)?;
+    let given = joints.given(cx, BodyLink::cut_or_open)?;
     // The condition may depend on shapes inside the body, which are not updated yet, so it is read before.
     let expected = joints.iterations(cx, condition)?;
     joints.settle(cx, given.clone(), expected)?;
@@ -196,7 +196,7 @@ fn loop_(cx: &mut Context) -> Result<(), Fault> {
 }
 
 fn tensor_iterator(cx: &mut Context) -> Result<(), Fault> {
-    let joints = Joints::new(cx, "body")?;
+    let joints = BodyPorts::new(cx, "body")?;
     joints.check_inputs(cx, 0)?;
     if joints.outputs.is_empty() {
         return Err(invalid("the port map of this TensorIterator has no output"));
@@ -210,7 +210,7 @@ fn tensor_iterator(cx: &mut Context) -> Result<(), Fault> {
         .rule("OpenVINO allows no TensorIterator in the body of another")
         .help("make one of them a Loop"));
     }
-    let mut given = joints.given(cx, Entrance::cut)?;
+    let mut given = joints.given(cx, BodyLink::cut)?;
     // OpenVINO keeps the declared element types of the body here. It ignores Parameters on which no Result depends.
     given.values_mut().for_each(|input| input.element_type = None);
     given.retain(|parameter, _| used.contains(parameter));
@@ -271,7 +271,7 @@ fn parts(length: i64, part_size: i64) -> Result<i64, Fault> {
     })
 }
 
-impl Joints {
+impl BodyPorts {
     /// Finds the body `name` and its connections.
     fn new(cx: &Context, name: &'static str) -> Result<Self, Fault> {
         match cx.bodies.iter().position(|body| body.name() == name) {
@@ -305,7 +305,7 @@ impl Joints {
                 )
                 .help("count the axis from 0"));
             }
-            joints.inputs.push(Entrance { input, parameter, slices, carried });
+            joints.inputs.push(BodyLink { input, parameter, slices, carried });
         }
         for entry in entries(body, Direction::Output) {
             let id = entry.internal_layer_id;
@@ -321,7 +321,7 @@ impl Joints {
 
     /// `shape` computes the shape from that of the input. If several inputs of the layer feed one Parameter, the last
     /// one is used.
-    fn given(&self, cx: &Context, shape: impl Fn(&Entrance, Shape) -> Result<Shape, Fault>) -> Result<Given, Fault> {
+    fn given(&self, cx: &Context, shape: impl Fn(&BodyLink, Shape) -> Result<Shape, Fault>) -> Result<Given, Fault> {
         let given = self.inputs.iter().map(|entrance| {
             let Some(input) = cx.inputs.get(entrance.input) else {
                 let (parameter, count) = (entrance.parameter, cx.inputs.len());

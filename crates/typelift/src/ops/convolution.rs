@@ -80,7 +80,7 @@ const fn deformable(revision: u8) -> Operation {
 }
 
 /// Window that moves over the spatial axes; each list has one number for each axis.
-struct Window {
+struct SpatialWindow {
     strides: List<i64>,
     dilations: List<i64>,
     /// Padding of both sides together; not used if the stride alone determines the output.
@@ -89,7 +89,7 @@ struct Window {
     same: bool,
 }
 
-impl Window {
+impl SpatialWindow {
     /// Creates the window from the attributes. Their lengths must equal the number of spatial axes.
     fn new(cx: &Context, spatial: usize) -> Result<Self, Fault> {
         let strides = per_axis(cx, "strides", spatial, 1)?;
@@ -270,7 +270,7 @@ fn plain(cx: &mut Context, element_type: ElementType, ranks: &[usize]) -> Result
     check_channels(cx, 1)?;
     check_rank(cx, 0, "data", ranks)?;
     let (data, filters) = (cx.shape(0), cx.shape(1));
-    let dims = Window::new(cx, spatial)?.forward(cx, data, filters, 1)?;
+    let dims = SpatialWindow::new(cx, spatial)?.forward(cx, data, filters, 1)?;
     cx.finish(element_type, [dim(data, 0), dim(filters, 0)].into_iter().chain(dims).collect())
 }
 
@@ -279,7 +279,7 @@ fn group_convolution(cx: &mut Context) -> Result<(), Fault> {
     let Some(spatial) = spatial_axes(cx, 3, None)? else { return cx.finish(element_type, Shape::dynamic()) };
     check_rank(cx, 0, "data", &[3, 4, 5])?;
     check_filter_rank(cx, 1)?;
-    let window = Window::new(cx, spatial)?;
+    let window = SpatialWindow::new(cx, spatial)?;
     let channels = group_channels(cx, 2, 1)?;
     let (data, filters) = (cx.shape(0), cx.shape(1));
     let dims = window.forward(cx, data, filters, 1)?;
@@ -323,7 +323,7 @@ fn transposed(cx: &mut Context, lead: usize, channels: fn(&Context) -> Result<Di
     }
     check_rank(cx, 0, "data", &[3, 4, 5])?;
     check_filter_rank(cx, lead - 2)?;
-    let window = Window::new(cx, spatial)?;
+    let window = SpatialWindow::new(cx, spatial)?;
     let output_padding = per_axis(cx, "output_padding", spatial, 0)?;
     let channels = channels(cx)?;
     let (data, filters) = (cx.shape(0), cx.shape(1));
@@ -372,7 +372,7 @@ fn deformable_convolution(cx: &mut Context) -> Result<(), Fault> {
             return Err(Fault::attribute(name, message!("`{}` is {}, but must be 1 or more"; name, groups)));
         }
     }
-    let window = Window::new(cx, 2)?;
+    let window = SpatialWindow::new(cx, 2)?;
     let (groups, deformable_groups) = (Dim::fixed(cx.int("group")?), Dim::fixed(cx.int("deformable_group")?));
     check_divisible(cx, 0, 1, "group")?;
     check_divisible(cx, 1, 1, "deformable_group")?;

@@ -42,20 +42,20 @@ fn reshape(cx: &mut Context) -> Result<(), Fault> {
     let target = cx.ends(1)?;
     let data = cx.shape(0);
     let shape = match target {
-        Some(target) => Pattern::new(&target)?.apply(data, special_zero)?,
+        Some(target) => TargetPattern::new(&target)?.apply(data, special_zero)?,
         None => shape_of_length(cx.shape(1)),
     };
     cx.finish(cx.element_type(0), shape)
 }
 
 /// Target shape of a Reshape.
-struct Pattern {
+struct TargetPattern {
     dims: SmallVec<[Dim; 6]>,
     /// Position of the -1, if there is one.
     rest: Option<usize>,
 }
 
-impl Pattern {
+impl TargetPattern {
     fn new(ends: &[(i64, i64)]) -> Result<Self, Fault> {
         let mut pattern = Self { dims: SmallVec::with_capacity(ends.len()), rest: None };
         for (position, &(lower, upper)) in ends.iter().enumerate() {
@@ -153,7 +153,7 @@ impl Pattern {
 
 /// Describes the lengths of each axis that fit a target shape with -1, if the other axes stay: `axis 2 must be a multiple
 /// of 4`.
-fn fitting(data: &Shape, target: &Pattern) -> Option<Message> {
+fn fitting(data: &Shape, target: &TargetPattern) -> Option<Message> {
     let lengths = data.to_static()?;
     let others = target.dims.iter().enumerate().filter(|&(position, _)| target.rest != Some(position));
     let unit = others.map(|(_, dim)| dim.value()).try_fold(1_i64, |unit, length| unit.checked_mul(length?))?;

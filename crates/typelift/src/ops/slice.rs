@@ -41,7 +41,7 @@ fn slice(cx: &mut Context) -> Result<(), Fault> {
         }
         Some(0) => return Err(Fault::shapes(&[0], "the data of `Slice` is a scalar, which has no axis")),
         Some(_) => {
-            let ranges = Ranges::new(cx, 1, data)?;
+            let ranges = SliceRanges::new(cx, 1, data)?;
             // If the number of starts is known, OpenVINO assumes the first axes.
             let count = fixed_length(cx.shape(1));
             let axes = if cx.inputs.len() > 4 { cx.numbers(4)? } else { ranges.first_axes(count) };
@@ -64,7 +64,7 @@ fn slice_scatter(cx: &mut Context) -> Result<(), Fault> {
         (None, Some(rank)) => Shape::of_rank(rank),
         _ => data.clone(),
     };
-    let ranges = Ranges::new(cx, 2, &place)?;
+    let ranges = SliceRanges::new(cx, 2, &place)?;
     if let Some(position) = ranges.step.iter().flatten().position(|&step| step == 0) {
         return Err(zero_step(cx, 4, position));
     }
@@ -91,14 +91,14 @@ fn check_list_types(cx: &Context, first: usize) -> Result<(), Fault> {
 }
 
 /// Starts, stops and steps of the ranges, as far as they are known.
-struct Ranges {
+struct SliceRanges {
     first: usize,
     start: Option<Few<Ends>>,
     stop: Option<Few<Ends>>,
     step: Option<Few<i64>>,
 }
 
-impl Ranges {
+impl SliceRanges {
     fn new(cx: &mut Context, first: usize, data: &Shape) -> Result<Self, Fault> {
         check_list_types(cx, first)?;
         let lists: SmallVec<[(usize, &str); 4]> = (first..cx.inputs.len()).zip(LISTS).collect();

@@ -32,7 +32,7 @@ impl Plan {
             dequantize::apply(graph, self, &weights)?;
             for constant in self.changed().filter(|constant| constant.action != Action::Dequantize) {
                 let mut graph = graph.at(&constant.place)?;
-                let values = Values::of(&graph, constant.layer, constant.to, &weights)?;
+                let values = ConvertedConstant::of(&graph, constant.layer, constant.to, &weights)?;
                 match constant.action {
                     Action::Compress => compress(&mut graph, values, constant.from)?,
                     Action::Decompress => decompress(&mut graph, values, version)?,
@@ -59,12 +59,12 @@ fn mark(graph: &mut Edit<'_>, id: LayerId, version: IrVersion) -> Result<(), Edi
 }
 
 /// A constant with its values in another type.
-struct Values {
+struct ConvertedConstant {
     layer: LayerId,
     converted: Converted,
 }
 
-impl Values {
+impl ConvertedConstant {
     fn of(graph: &Graph, layer: LayerId, to: ElementType, weights: &Arc<Weights>) -> Result<Self, EditError> {
         let stored = graph.layer(layer).ok_or(EditError::NoLayer(layer)).map(Stored::of)?;
         let converted = stored.and_then(|stored| stored.converted(to, weights)).ok_or(EditError::NoWeights)?;
@@ -87,7 +87,7 @@ pub(super) fn store(graph: &mut Edit<'_>, id: LayerId, values: Converted) -> Res
 
 /// Stores a constant in another type, and inserts a Convert back to its own type before all consumers. The Convert has
 /// the mark `decompression`.
-fn compress(graph: &mut Edit<'_>, values: Values, from: ElementType) -> Result<(), EditError> {
+fn compress(graph: &mut Edit<'_>, values: ConvertedConstant, from: ElementType) -> Result<(), EditError> {
     let (id, tensor) = (values.layer, values.layer.output(0));
     let consumers: Vec<_> = graph.consumers(tensor).collect();
     let name = graph.layer(id).map(|layer| layer.name().to_owned()).unwrap_or_default();
@@ -101,7 +101,7 @@ fn compress(graph: &mut Edit<'_>, values: Values, from: ElementType) -> Result<(
 
 /// Stores a constant in the type of its marked Converts, and removes these. Other consumers use a copy of the old
 /// constant.
-fn decompress(graph: &mut Edit<'_>, values: Values, version: IrVersion) -> Result<(), EditError> {
+fn decompress(graph: &mut Edit<'_>, values: ConvertedConstant, version: IrVersion) -> Result<(), EditError> {
     let (id, to) = (values.layer, values.converted.element_type());
     let (converts, others) = decompressions(graph, id, version);
     let converts: Vec<_> = converts.into_iter().filter(|&(_, ty)| ty == to).map(|(convert, _)| convert).collect();

@@ -32,16 +32,16 @@ pub(crate) const LEVELS: std::ops::RangeInclusive<u32> = 3..=256;
 pub(crate) fn to_integers(graph: &mut Edit<'_>, id: LayerId) -> Result<Output, EditError> {
     let weights = Arc::new(graph.weights().clone());
     let refused = |reason: &str| EditError::Other(reason.to_owned());
-    let source = Source::of(graph, &weights, id)
+    let source = RangedConstant::of(graph, &weights, id)
         .ok_or_else(|| refused("it has no constant of 3 to 256 levels, or ranges that are not constant"))?;
-    let form = Form::of(&source).ok_or_else(|| refused("a range is empty, or its values are not finite"))?;
+    let form = LevelStorage::of(&source).ok_or_else(|| refused("a range is empty, or its values are not finite"))?;
     let (dims, scales, zeros) = (source.dims.clone(), source.scales(), source.zeros(form.offset));
     if scales.iter().any(|&scale| !scale.is_finite() || scale <= 0.0) {
         return Err(refused("a range of results is empty"));
     }
     let (name, levels) = (source.name.clone(), source.levels);
     let range_dims = source.range_dims();
-    let codes = Codes { source, form, weights };
+    let codes = LevelCodes { source, form, weights };
     if codes.have_nan() {
         return Err(refused("a weight is not a number, which no integer represents"));
     }
@@ -64,7 +64,7 @@ pub(crate) fn to_integers(graph: &mut Edit<'_>, id: LayerId) -> Result<Output, E
 }
 
 /// A constant and the ranges of its FakeQuantize.
-struct Source {
+struct RangedConstant {
     name: String,
     stored: Stored,
     dims: Vec<usize>,
@@ -75,7 +75,7 @@ struct Source {
     strides: [Vec<usize>; 2],
 }
 
-impl Source {
+impl RangedConstant {
     fn of(graph: &Graph, weights: &Weights, id: LayerId) -> Option<Self> {
         let layer = graph.layer(id)?;
         let levels: u32 = layer.attribute("levels")?.trim().parse().ok().filter(|levels| LEVELS.contains(levels))?;
@@ -134,15 +134,15 @@ impl Source {
 
 /// The form in which levels are stored.
 #[derive(Clone, Copy)]
-struct Form {
+struct LevelStorage {
     element_type: ElementType,
     /// The level that is stored as 0.
     offset: f32,
 }
 
-impl Form {
+impl LevelStorage {
     /// The form that OpenVINO chooses; `None` if a range is empty.
-    fn of(source: &Source) -> Option<Self> {
+    fn of(source: &RangedConstant) -> Option<Self> {
         let [low, high, ..] = &source.ranges;
         let count = source.dims.iter().product::<usize>();
         let is_empty = |at: usize| {
@@ -168,13 +168,13 @@ impl Form {
 }
 
 /// The integers, computed when they are read.
-struct Codes {
-    source: Source,
-    form: Form,
+struct LevelCodes {
+    source: RangedConstant,
+    form: LevelStorage,
     weights: Arc<Weights>,
 }
 
-impl Codes {
+impl LevelCodes {
     fn count(&self) -> usize {
         self.source.dims.iter().product()
     }
@@ -204,7 +204,7 @@ impl Codes {
     }
 }
 
-impl Content for Codes {
+impl Content for LevelCodes {
     fn len(&self) -> u64 {
         let count = self.count() as u64;
         (count * u64::from(self.form.element_type.bits())).div_ceil(8)

@@ -64,7 +64,7 @@ pub fn risks(model: &Model, to: ElementType) -> Vec<Risk> {
     }
     let (mut risks, lowered) = (Vec::new(), view::lowered(model));
     for (place, graph) in lowered.walk() {
-        let mut search = Search::new(&lowered, graph, to);
+        let mut search = RiskSearch::new(&lowered, graph, to);
         match to {
             ElementType::F16 => search.in_f16(),
             ElementType::Bf16 => search.in_short_floats(),
@@ -74,7 +74,7 @@ pub fn risks(model: &Model, to: ElementType) -> Vec<Risk> {
         let reference = |id: LayerId| LayerRef::named(&place, id, graph.layer(id).map_or("", Layer::name));
         let is_there = |id: &LayerId| model.graph_at(&place).is_some_and(|graph| graph.layer(*id).is_some());
         let found = search.found.into_iter().filter(|found| is_there(&found.layer));
-        risks.extend(found.map(|Found { code, layer, detail, keep }| {
+        risks.extend(found.map(|GraphRisk { code, layer, detail, keep }| {
             let keep = keep.into_iter().filter(is_there).map(reference).collect();
             let span = graph.layer(layer).and_then(Layer::span).unwrap_or_default();
             Risk { code, to, layer: reference(layer), detail, keep, span }
@@ -88,7 +88,7 @@ pub fn risks(model: &Model, to: ElementType) -> Vec<Risk> {
 fn can_be_beyond_i32(model: &Model) -> bool {
     model.walk().any(|(_, graph)| {
         let graph = view::past_idle_promotions(graph);
-        let mut search = Search::new(model, &graph, ElementType::I32);
+        let mut search = RiskSearch::new(model, &graph, ElementType::I32);
         let order = search.view.order.clone();
         let is_beyond = order.iter().any(|&id| search.beyond_i32(id).is_some());
         is_beyond || search.probe.values.lacks_promoted || order.len() < graph.len()
@@ -96,18 +96,18 @@ fn can_be_beyond_i32(model: &Model) -> bool {
 }
 
 /// A risk in one graph.
-struct Found {
+struct GraphRisk {
     code: Code,
     layer: LayerId,
     detail: Message,
     keep: Vec<LayerId>,
 }
 
-struct Search<'a> {
+struct RiskSearch<'a> {
     view: GraphView<'a>,
     probe: Probe,
     to: ElementType,
-    found: Vec<Found>,
+    found: Vec<GraphRisk>,
 }
 
 /// Operations that reduce large values, or that do not need the last digits of a value.
@@ -115,7 +115,7 @@ const SCALING: &[&str] = &["Divide", "Sqrt", "Power", "Log", "Softmax", "LogSoft
 /// Operations that map any number to a fixed range.
 const BOUNDING: &[&str] = &["Sin", "Cos", "Tanh", "Sigmoid", "Softmax", "LogSoftmax"];
 
-impl<'a> Search<'a> {
+impl<'a> RiskSearch<'a> {
     fn new(model: &'a Model, graph: &'a Graph, to: ElementType) -> Self {
         Self { view: GraphView::new(model, graph), probe: Probe::new(model.weights()), to, found: Vec::new() }
     }
@@ -154,7 +154,7 @@ impl<'a> Search<'a> {
     }
 
     fn add(&mut self, code: Code, layer: LayerId, detail: Message, keep: Vec<LayerId>) {
-        self.found.push(Found { code, layer, detail, keep });
+        self.found.push(GraphRisk { code, layer, detail, keep });
     }
 
     fn last_integer(&self) -> f64 {

@@ -10,18 +10,18 @@ use crate::ops;
 /// from Results and Assigns to producers. Where an input determines a shape, all its direct and indirect producers are
 /// returned, up to a ShapeOf.
 pub(crate) fn find(model: &Model) -> HashSet<(Place, LayerId)> {
-    let mut walk = Walk::default();
+    let mut walk = ShapeWalk::default();
     walk.graph(Place::default(), model.graph());
     walk.sensitive
 }
 
 #[derive(Default)]
-struct Walk {
+struct ShapeWalk {
     /// Producers of inputs that determine a shape.
     sensitive: HashSet<(Place, LayerId)>,
 }
 
-impl Walk {
+impl ShapeWalk {
     fn graph(&mut self, place: Place, graph: &Graph) {
         let mut pending: VecDeque<LayerId> = ends(graph).collect();
         let mut visited = HashSet::default();

@@ -48,7 +48,7 @@ use crate::text::xml;
 /// ```
 #[must_use]
 pub fn check(model: &Model, program: Program, file: Option<&Path>) -> Vec<Diagnostic> {
-    let check = Check::new(model, program, file);
+    let check = PartCheck::new(model, program, file);
     let faults = check.faults();
     faults.iter().map(|(rule, fault)| check.finding(rule, fault, &faults)).collect()
 }
@@ -56,30 +56,30 @@ pub fn check(model: &Model, program: Program, file: Option<&Path>) -> Vec<Diagno
 /// Returns the part that a model seems to play in openvino.genai: `llm`, `whisper, encoder`. `None` if it fits none.
 #[must_use]
 pub fn fitting_part(model: &Model, file: Option<&Path>) -> Option<String> {
-    let check = Check::new(model, Program::GenAi(None), file);
+    let check = PartCheck::new(model, Program::GenAi(None), file);
     let fits = check.part != Part::Other
         && !check.faults().iter().any(|(rule, _)| rule.kind != SubjectKind::File && rule.severity == Severity::Error);
     fits.then(|| check.part.to_string())
 }
 
 /// A model as a part of a program.
-struct Check<'a> {
+struct PartCheck<'a> {
     facts: Facts<'a>,
     program: Program,
     part: Part,
 }
 
-type Broken = Vec<(&'static Rule, Fault)>;
+type BrokenRules = Vec<(&'static Rule, Fault)>;
 
-impl<'a> Check<'a> {
+impl<'a> PartCheck<'a> {
     fn new(model: &'a Model, program: Program, file: Option<&'a Path>) -> Self {
         let facts = Facts::new(model, file);
         let part = Part::of(program, &facts);
         Self { facts, program, part }
     }
 
-    fn faults(&self) -> Broken {
-        let mut found: Broken = Vec::new();
+    fn faults(&self) -> BrokenRules {
+        let mut found: BrokenRules = Vec::new();
         let mut explained = Vec::new();
         for rule in RULES.iter().filter(|rule| rule.parts.contains(&self.part)) {
             // A second rule about the same file or key has the same cause.
@@ -104,7 +104,7 @@ impl<'a> Check<'a> {
         files.flatten().any(|file| self.facts.has_file(file)) || self.facts.stem().starts_with("openvino_")
     }
 
-    fn finding(&self, rule: &Rule, fault: &Fault, all: &Broken) -> Diagnostic {
+    fn finding(&self, rule: &Rule, fault: &Fault, all: &BrokenRules) -> Diagnostic {
         let model = self.facts.model;
         let about = About::Subject { kind: rule.kind, name: fault.name.clone() };
         let mut found = Diagnostic::new(code_of(rule.kind), fault.message.clone()).about(about);
@@ -132,7 +132,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn repair(&self, rule: &Rule, fault: &Fault, all: &Broken) -> Option<Vec<String>> {
+    fn repair(&self, rule: &Rule, fault: &Fault, all: &BrokenRules) -> Option<Vec<String>> {
         let address = fault.address.as_deref();
         let of_rule = rule.repairs.iter().filter(|script| address.is_some() || !script.contains("{}"));
         let of_rule = of_rule.map(|script| script.replace("{}", address.unwrap_or_default()));
@@ -141,10 +141,10 @@ impl<'a> Check<'a> {
         Some(scripts.next()?.trim().lines().map(str::to_owned).collect())
     }
 
-    fn removes(&self, script: &str, rule: &Rule, fault: &Fault, all: &Broken) -> bool {
+    fn removes(&self, script: &str, rule: &Rule, fault: &Fault, all: &BrokenRules) -> bool {
         let Ok(script) = script.parse::<Script>() else { return false };
         let Ok((model, _)) = script.run(self.facts.model.clone()) else { return false };
-        let after = Check::new(&model, self.program, self.facts.file).faults();
+        let after = PartCheck::new(&model, self.program, self.facts.file).faults();
         let is_it = |(other, left): &&(&Rule, Fault)| std::ptr::eq(*other, rule) && left.name == fault.name;
         let is_worse = |(_, left): &&(&Rule, Fault)| !all.iter().any(|(_, known)| known.name == left.name);
         let weighs = |(rule, fault): &&(&Rule, Fault)| fault.severity.unwrap_or(rule.severity) > Severity::Note;

@@ -14,7 +14,7 @@ use super::roots::Limits;
 use super::subject::Subject;
 use super::swap::{Found, OnRefusal, Placed, Scan, all_outputs, pairs, swap};
 use super::term::{LayerTerm, Side, TermKind};
-use super::{Code, Match, New, Pattern, Replacement, Report, RewriteError, Right, Rule, Site, values};
+use super::{Code, Match, New, Pattern, Replacement, Report, RewriteError, Rule, RuleReplacement, Site, values};
 use crate::base::hash::{HashMap, HashSet};
 use crate::base::progress::each;
 use crate::edit::Edit;
@@ -109,7 +109,9 @@ impl<'r> Index<'r> {
             }
         }
         let position = |own: Builtin| {
-            rules.iter().position(|rule| matches!(rule.replacement, Right::Builtin(builtin) if builtin == own))
+            rules
+                .iter()
+                .position(|rule| matches!(rule.replacement, RuleReplacement::Builtin(builtin) if builtin == own))
         };
         let builtins = Builtin::ALL.into_iter().filter_map(|builtin| Some((builtin, position(builtin)?))).collect();
         Self { rules, by_operation, builtins }
@@ -423,7 +425,7 @@ impl Sweep<'_> {
     fn replace(&mut self, edit: &mut Edit<'_>, place: &Place, found: &Found, layer: &Layer) -> Result<(), Refusal> {
         let (root, rule) = (layer.id(), &self.rules[found.rule]);
         let refer = |layer: &Layer| LayerRef::of(place, layer);
-        let before = Before::of(edit, layer);
+        let before = LayerBefore::of(edit, layer);
         let marks = MatchMarks::of(edit, &rule.pattern, &found.bound);
         let refused = |error| Refusal::of(error, rule, refer(layer));
         let placed = replace(edit, rule, found, root, &mut self.constants).map_err(refused)?;
@@ -451,7 +453,7 @@ impl Sweep<'_> {
         let inside = found.bound.layers.iter().map(|&(id, _)| id).filter(|&id| id != root || !root_stays);
         let unused = inside.chain(before.sources.into_iter().flatten().map(|source| source.layer));
         let (mut removed, mut is_spare) = (Vec::new(), false);
-        if matches!(rule.replacement, Right::Builtin(Builtin::Same)) {
+        if matches!(rule.replacement, RuleReplacement::Builtin(Builtin::Same)) {
             // The kept layer has the same inputs. Checking all uses of each input would take quadratic time.
             let goes = !root_stays && edit.users(root).next().is_none();
             if let Some(layer) = edit.layer(root).filter(|layer| goes && !ops::is_own(layer)) {
@@ -521,14 +523,14 @@ fn is_shared(pattern: &Pattern, at: usize) -> bool {
 }
 
 /// State of a layer before a rule changed it.
-struct Before {
+struct LayerBefore {
     layer: Layer,
     sources: Vec<Option<Output>>,
     /// For a Result: type and shape of its input.
     given: Option<TensorType>,
 }
 
-impl Before {
+impl LayerBefore {
     fn of(graph: &Graph, layer: &Layer) -> Self {
         let sources = graph.producers(layer.id());
         let given = if ops::kind(layer) == LayerKind::Result { given(graph, layer.id()) } else { None };
@@ -613,14 +615,14 @@ fn replace(
     constants: &mut Added,
 ) -> Result<Placed, EditError> {
     match &rule.replacement {
-        Right::Code(code) => run(edit, rule, code, found, root),
-        Right::Written(write) => {
+        RuleReplacement::Code(code) => run(edit, rule, code, found, root),
+        RuleReplacement::Written(write) => {
             let matched = Match::new(edit, edit.weights(), &rule.pattern, &found.bound);
             let side = rule.written(write, &matched)?;
             build(edit, rule, &side, found, root, constants)
         }
-        Right::Side(side) => build(edit, rule, side, found, root, constants),
-        Right::Builtin(builtin) => builtin.replace(edit, found, constants),
+        RuleReplacement::Side(side) => build(edit, rule, side, found, root, constants),
+        RuleReplacement::Builtin(builtin) => builtin.replace(edit, found, constants),
     }
 }
 

@@ -78,7 +78,7 @@ pub(super) struct Ready {
 }
 
 /// Input of a new layer.
-enum Given {
+enum NewInput {
     Term(usize),
     Tensor(Output),
 }
@@ -112,13 +112,13 @@ pub(super) fn constant(
 
 /// Element types of the constants from which a new one is computed.
 #[derive(Default)]
-struct Storage {
+struct ConstantTypes {
     types: Vec<ElementType>,
     /// A Convert that widens one of these constants.
     widening: Option<LayerId>,
 }
 
-impl Storage {
+impl ConstantTypes {
     /// `None` if that type cannot represent every value exactly: the layers that use the constant compute in the wider
     /// type.
     fn narrowed(&self, array: &Array) -> Option<(LayerId, Array)> {
@@ -325,7 +325,7 @@ impl Build<'_, '_> {
             let message = "a new constant is infinite or not a number; `allow overflow` permits this";
             return Err(EditError::Other(message.to_owned()));
         }
-        let mut storage = Storage::default();
+        let mut storage = ConstantTypes::default();
         if array.len() > 1 {
             self.find_storage(term, &mut storage);
         }
@@ -338,7 +338,7 @@ impl Build<'_, '_> {
     }
 
     /// Collects the element types of the constants on which a term depends. Numbers in the rule have none.
-    fn find_storage(&self, term: usize, storage: &mut Storage) {
+    fn find_storage(&self, term: usize, storage: &mut ConstantTypes) {
         match &self.side.terms[term].kind {
             TermKind::Compute(_, of) => of.iter().for_each(|&term| self.find_storage(term, storage)),
             TermKind::Name { name, .. } | TermKind::Else { name, .. } => match &self.bound[*name] {
@@ -374,14 +374,14 @@ impl Build<'_, '_> {
         let mut inputs = Vec::with_capacity(given.len());
         for given in &given {
             inputs.push(match *given {
-                Given::Tensor(tensor) => Some(tensor),
-                Given::Term(at) if self.evaluator().is_free(at) => None,
-                Given::Term(at) => Some(self.build_input(at, None)?),
+                NewInput::Tensor(tensor) => Some(tensor),
+                NewInput::Term(at) if self.evaluator().is_free(at) => None,
+                NewInput::Term(at) => Some(self.build_input(at, None)?),
             });
         }
         let mut types: Vec<_> = inputs.iter().map(|input| self.type_of(*input)).collect();
         for (at, given) in given.into_iter().enumerate() {
-            if let (None, Given::Term(free)) = (inputs[at], given) {
+            if let (None, NewInput::Term(free)) = (inputs[at], given) {
                 let ty = self.type_for(term, at, free, &types, expected)?;
                 inputs[at] = Some(self.build_input(free, Some(ty))?);
                 types[at] = ty;
@@ -399,15 +399,15 @@ impl Build<'_, '_> {
         Ok(Ready { revisions, inputs })
     }
 
-    fn given(&self, term: &LayerTerm) -> Result<Vec<Given>, EditError> {
+    fn given(&self, term: &LayerTerm) -> Result<Vec<NewInput>, EditError> {
         let is_absent = |at: usize| matches!(self.evaluator().array_or_tensor(at), Err(Lack::Absent));
         let count = term.inputs.iter().position(|&at| is_absent(at)).unwrap_or(term.inputs.len());
         if term.inputs[count..].iter().all(|&at| is_absent(at)) {
             let mut given = Vec::with_capacity(count);
             for &at in &term.inputs[..count] {
                 match self.list(at) {
-                    Some(tensors) => given.extend(tensors.iter().copied().map(Given::Tensor)),
-                    None => given.push(Given::Term(at)),
+                    Some(tensors) => given.extend(tensors.iter().copied().map(NewInput::Tensor)),
+                    None => given.push(NewInput::Term(at)),
                 }
             }
             return Ok(given);

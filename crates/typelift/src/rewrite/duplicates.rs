@@ -13,7 +13,7 @@ use crate::ops::{self, LayerKind};
 pub(super) fn layers(scan: &mut Scan<'_>) -> Vec<Found> {
     let (graph, order) = (scan.graph, scan.order);
     let (apart, contents) = (random_sources(graph), contents(graph, scan.model.weights()));
-    let mut alike = HashMap::<_, Alike>::default();
+    let mut alike = HashMap::<_, KeptLayers>::default();
     let mut stands_for = HashMap::<LayerId, LayerId>::default();
     let mut found = Vec::new();
     for layer in order.iter().filter_map(|&id| graph.layer(id)) {
@@ -49,13 +49,13 @@ pub(super) fn layers(scan: &mut Scan<'_>) -> Vec<Found> {
 /// Kept layers of one computation, each with the marks of all layers that it replaces. All except the first exclude
 /// conversions, and each excludes others.
 #[derive(Default)]
-struct Alike {
+struct KeptLayers {
     kept: Vec<(LayerId, Marks)>,
     /// Position of the kept layer for each set of excluded conversions that is not empty.
     by_exclusions: HashMap<BTreeSet<(&'static str, &'static str)>, usize>,
 }
 
-impl Alike {
+impl KeptLayers {
     /// The position of the layer that can replace one with these marks, if there is one.
     fn position(&self, marks: &Marks) -> Option<usize> {
         let (_, first) = self.kept.first()?;
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn a_kept_layer_takes_the_marks_of_those_it_replaces() {
         let (none, precise) = (Marks::default(), Marks::precise());
-        let mut alike = Alike::default();
+        let mut alike = KeptLayers::default();
         assert_eq!(alike.position(&none), None);
         alike.keep(LayerId(4), none.clone());
         assert_eq!(alike.position(&precise), Some(0));

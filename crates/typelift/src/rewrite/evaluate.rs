@@ -53,7 +53,7 @@ pub(super) struct Evaluator<'a> {
 }
 
 /// Properties of a tensor that are known without its values.
-struct Known {
+struct KnownProperties {
     element_type: ElementType,
     shape: Shape,
     tensor: Option<Output>,
@@ -368,22 +368,26 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    fn known(&self, term: usize) -> Result<Known, Lack> {
+    fn known(&self, term: usize) -> Result<KnownProperties, Lack> {
         let TermKind::Name { name, .. } = &self.side.terms[term].kind else {
             let array = self.array(term, None)?;
-            return Ok(Known { element_type: array.element_type, shape: array.shape(), tensor: None });
+            return Ok(KnownProperties { element_type: array.element_type, shape: array.shape(), tensor: None });
         };
         match &self.names_bound[*name] {
             Some(Bound::Tensor(tensor)) => {
                 let port = self.graph.output(*tensor).ok_or_else(|| "the layer was removed".to_owned())?;
-                Ok(Known { element_type: port.element_type(), shape: port.shape().clone(), tensor: Some(*tensor) })
+                Ok(KnownProperties {
+                    element_type: port.element_type(),
+                    shape: port.shape().clone(),
+                    tensor: Some(*tensor),
+                })
             }
             Some(Bound::Values(values)) => {
-                Ok(Known { element_type: values.element_type, shape: values.shape(), tensor: None })
+                Ok(KnownProperties { element_type: values.element_type, shape: values.shape(), tensor: None })
             }
             Some(Bound::List(_)) => Err(Lack::Reason("a list has no type".to_owned())),
             Some(Bound::Number(_)) => {
-                Ok(Known { element_type: ElementType::F32, shape: Shape::scalar(), tensor: None })
+                Ok(KnownProperties { element_type: ElementType::F32, shape: Shape::scalar(), tensor: None })
             }
             None => Err(Lack::Absent),
         }

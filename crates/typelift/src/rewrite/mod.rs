@@ -102,7 +102,7 @@ pub struct Rule {
     name: Option<String>,
     text: String,
     pattern: Pattern,
-    replacement: Right,
+    replacement: RuleReplacement,
     /// True if a match is left unchanged when its replacement is refused.
     tries: bool,
     /// True if the rule is never applied to its own output.
@@ -111,7 +111,7 @@ pub struct Rule {
 
 /// The replacement of a match.
 #[derive(Clone)]
-enum Right {
+enum RuleReplacement {
     Side(Side),
     Code(Code),
     /// Text of a replacement, which a function writes for each match.
@@ -140,7 +140,7 @@ impl Debug for Rule {
 }
 
 impl Rule {
-    fn new(pattern: Pattern, replacement: Right) -> Self {
+    fn new(pattern: Pattern, replacement: RuleReplacement) -> Self {
         Self { name: None, text: pattern.text.clone(), pattern, replacement, tries: false, once: false }
     }
 
@@ -173,13 +173,13 @@ impl Rule {
             return Err(error);
         };
         pattern.needs_floats = strict::needs_floats(&pattern, &right);
-        let rule = Self { tries, once, ..Self::new(pattern, Right::Side(right)) };
+        let rule = Self { tries, once, ..Self::new(pattern, RuleReplacement::Side(right)) };
         Ok(if named { rule.named(&name) } else { rule })
     }
 
     fn built_in(text: &str, builtin: Builtin) -> Self {
         let pattern = Pattern { text: text.to_owned(), ..Pattern::default() };
-        Self { tries: true, ..Self::new(pattern, Right::Builtin(builtin)) }
+        Self { tries: true, ..Self::new(pattern, RuleReplacement::Builtin(builtin)) }
     }
 
     /// Sets the name for reports and errors.

@@ -8,7 +8,7 @@ use typelift_promote::ElementType;
 
 use super::bound::{Bindings, Bound, List};
 use super::term::{Link, Name, Predicate, Side};
-use super::{Code, Replacement, Right, Rule, values};
+use super::{Code, Replacement, Rule, RuleReplacement, values};
 use crate::model::graph::{EditError, Graph, Layer, Output};
 use crate::model::shape::Shape;
 use crate::model::weights::Weights;
@@ -139,7 +139,7 @@ impl Pattern {
         make: impl Fn(&Match, &mut super::New<'_, '_>) -> Result<Replacement, EditError> + Send + Sync + 'static,
     ) -> Rule {
         let code: Code = Arc::new(make);
-        Rule::new(self, Right::Code(code))
+        Rule::new(self, RuleReplacement::Code(code))
     }
 
     /// Creates a rule whose replacement depends on the match. The function returns it as text in the notation, or the
@@ -159,7 +159,7 @@ impl Pattern {
     pub fn writes(self, text: impl Fn(&Match) -> Result<String, String> + Send + Sync + 'static) -> Rule {
         let text: super::Writer = Arc::new(text);
         let written = text.clone();
-        Rule::new(self.when(move |m| written(m).map(drop)), Right::Written(text))
+        Rule::new(self.when(move |m| written(m).map(drop)), RuleReplacement::Written(text))
     }
 }
 

@@ -20,15 +20,15 @@ pub(super) enum Part {
 
 /// `None` if the number of elements is unknown.
 pub(super) fn parts(graph: &Graph, weights: &Weights, tensor: Output) -> Option<Vec<Part>> {
-    Parts { graph, weights }.of(tensor, DEEPEST).filter(|parts| parts.len() <= LONGEST)
+    ShapeReader { graph, weights }.of(tensor, DEEPEST).filter(|parts| parts.len() <= LONGEST)
 }
 
-struct Parts<'a> {
+struct ShapeReader<'a> {
     graph: &'a Graph,
     weights: &'a Weights,
 }
 
-impl Parts<'_> {
+impl ShapeReader<'_> {
     fn of(&self, tensor: Output, depth: usize) -> Option<Vec<Part>> {
         let known = |tensor: Output| {
             let layer = self.graph.layer(tensor.layer)?;

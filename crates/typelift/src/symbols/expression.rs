@@ -40,7 +40,7 @@ const MAX_TERMS: usize = 12;
 const OPEN: i64 = i64::MAX;
 
 #[derive(Clone, Debug)]
-struct Entry {
+struct SizedNode {
     node: Node,
     size: usize,
     /// Smallest and largest value, if every symbol is at least 1.
@@ -50,7 +50,7 @@ struct Entry {
 /// All expressions of a model.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Arena {
-    entries: Vec<Entry>,
+    entries: Vec<SizedNode>,
     ids: HashMap<Node, Expr>,
 }
 
@@ -81,7 +81,7 @@ impl Arena {
         }
         let range = self.range_of(&node, (1, OPEN), &|part| self.range(part));
         let expr = Expr(u32::try_from(self.entries.len()).ok()?);
-        self.entries.push(Entry { node: node.clone(), size, range });
+        self.entries.push(SizedNode { node: node.clone(), size, range });
         self.ids.insert(node, expr);
         Some(expr)
     }

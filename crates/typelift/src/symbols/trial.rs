@@ -78,7 +78,7 @@ impl Shapes {
     /// Returns lengths that satisfy all constraints, one for each symbol, `at_least` or more where one fits.
     #[must_use]
     pub fn fitting(&self, at_least: &[i64]) -> Option<Vec<i64>> {
-        let mut search = Search { shapes: self, steps: 0, reach: 0, lengths: at_least.to_vec() };
+        let mut search = LengthSearch { shapes: self, steps: 0, reach: 0, lengths: at_least.to_vec() };
         search.lengths.resize(self.symbols.len(), 1);
         // Symbols without constraints between them are independent, so each group is searched by itself.
         let mut group: Vec<usize> = (0..self.symbols.len()).collect();
@@ -169,7 +169,7 @@ impl Shapes {
 }
 
 /// Search for lengths, symbol by symbol.
-struct Search<'s> {
+struct LengthSearch<'s> {
     shapes: &'s Shapes,
     steps: usize,
     reach: usize,
@@ -177,7 +177,7 @@ struct Search<'s> {
     lengths: Vec<i64>,
 }
 
-impl Search<'_> {
+impl LengthSearch<'_> {
     /// Finds lengths of the members from `at` on.
     fn find(&mut self, members: &[usize], at: usize) -> bool {
         let Some(&symbol) = members.get(at) else { return true };

@@ -47,7 +47,7 @@ pub(super) struct Value {
 }
 
 /// A constraint while the walk is under way.
-struct Demand {
+struct OpenConstraint {
     test: Expr,
     at: Noticed,
     because: Vec<Reason>,
@@ -74,8 +74,8 @@ pub(super) struct Walk<'m> {
     replaced: Vec<Expr>,
     /// Replaced expressions that are known.
     resolved: HashMap<Expr, Option<Expr>>,
-    axes: Vec<Axis>,
-    demands: Vec<Demand>,
+    axes: Vec<OpenAxis>,
+    demands: Vec<OpenConstraint>,
     /// Tests that were recorded before.
     demanded: HashSet<(Expr, Noticed)>,
     has_ties: bool,
@@ -87,7 +87,7 @@ pub(super) struct Walk<'m> {
 }
 
 /// An open axis of an input.
-struct Axis {
+struct OpenAxis {
     parameter: LayerId,
     axis: usize,
     bounds: (i64, i64),
@@ -130,7 +130,7 @@ impl<'m> Walk<'m> {
                 let symbol = self.arena.symbol(self.axes.len());
                 self.replaced.push(symbol);
                 let bounds = (dim.lower().max(1), dim.upper().unwrap_or(i64::MAX));
-                self.axes.push(Axis { parameter: layer.id(), axis, bounds, because: Vec::new() });
+                self.axes.push(OpenAxis { parameter: layer.id(), axis, bounds, because: Vec::new() });
                 list[axis] = Some(symbol);
             }
             let tensor = Tensor { dims: Some(Rc::new(list)), ..Tensor::default() };
@@ -250,7 +250,7 @@ impl<'m> Walk<'m> {
         }
         let because = because(self);
         let (reads, table) = left.map_or((None, None), |(reads, table)| (Some(reads), table));
-        self.demands.push(Demand { test, at, because, reads, table });
+        self.demands.push(OpenConstraint { test, at, because, reads, table });
     }
 
     /// Records a Reshape to a first length of 1 whose -1 takes a symbol of the data's first axis, and that keeps other
@@ -345,7 +345,7 @@ impl<'m> Walk<'m> {
             }
         }
         let mut found = HashSet::default();
-        for Demand { test, at, because, reads, table } in std::mem::take(&mut self.demands) {
+        for OpenConstraint { test, at, because, reads, table } in std::mem::take(&mut self.demands) {
             let Some(test) = self.arena.replaced(test, &numbered, &mut known) else { continue };
             let is_known = at == Noticed::Run && found.contains(&(test, Noticed::Load)) || !found.insert((test, at));
             if self.arena.value(test).is_some_and(|value| value != 0) || is_known {

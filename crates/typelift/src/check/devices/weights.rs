@@ -240,7 +240,7 @@ const OF_FLOATS: &[&str] = &[
 /// A deviation from the layers after codes that the CPU plugin keeps compressed: a Convert, a Subtract, a Multiply, and then a
 /// Reshape to two dimensions, a Convert and a Transpose.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Broken {
+enum PathDeviation {
     ZeroPointAfterScale,
     AddedZeroPoint,
     Divided,
@@ -250,7 +250,7 @@ enum Broken {
     NoScale,
 }
 
-impl Broken {
+impl PathDeviation {
     fn has_rule(self, user: &Layer, steps: &[&Layer]) -> bool {
         let port = |layer: &Layer| layer.outputs().first().map(|port| (port.element_type(), port.shape().rank()));
         let first = steps.first().and_then(|convert| port(convert));
@@ -283,26 +283,26 @@ fn kept_by_rules() -> Fix {
 }
 
 /// The deviation of the layers after codes from those that are kept; `None` as well if other layers are among them.
-fn broken_pattern(steps: &[&Layer]) -> Option<Broken> {
+fn broken_pattern(steps: &[&Layer]) -> Option<PathDeviation> {
     let (mut is_scaled, mut is_converted, mut is_transposed) = (false, false, false);
     for step in steps.get(1..)? {
         match name(step) {
-            "Subtract" | "Multiply" | "Convert" if is_transposed => return Some(Broken::TransposedBefore),
-            "Subtract" if is_scaled => return Some(Broken::ZeroPointAfterScale),
+            "Subtract" | "Multiply" | "Convert" if is_transposed => return Some(PathDeviation::TransposedBefore),
+            "Subtract" if is_scaled => return Some(PathDeviation::ZeroPointAfterScale),
             "Subtract" => {}
-            "Add" if !is_scaled => return Some(Broken::AddedZeroPoint),
-            "Divide" => return Some(Broken::Divided),
+            "Add" if !is_scaled => return Some(PathDeviation::AddedZeroPoint),
+            "Divide" => return Some(PathDeviation::Divided),
             "Multiply" => is_scaled = true,
             "Convert" => is_converted = is_scaled,
-            "Reshape" if is_converted => return Some(Broken::ConvertBeforeReshape),
+            "Reshape" if is_converted => return Some(PathDeviation::ConvertBeforeReshape),
             "Reshape" if is_of_rank_2(step) => {}
-            "Reshape" | "Unsqueeze" | "Squeeze" => return Some(Broken::Reshaped),
+            "Reshape" | "Unsqueeze" | "Squeeze" => return Some(PathDeviation::Reshaped),
             "Transpose" => is_transposed = true,
             // Nothing was measured about other layers.
             _ => return None,
         }
     }
-    (!is_scaled).then_some(Broken::NoScale)
+    (!is_scaled).then_some(PathDeviation::NoScale)
 }
 
 fn is_of_rank_2(layer: &Layer) -> bool {

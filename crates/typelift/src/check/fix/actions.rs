@@ -29,7 +29,7 @@ pub fn try_actions(model: &Model, found: &mut [Diagnostic]) {
         if left.is_empty() {
             break;
         }
-        let Some(trial) = Trial::new(align, model, &known) else { continue };
+        let Some(trial) = ConversionTrial::new(align, model, &known) else { continue };
         left.retain(|&at| {
             let Some(inserts) = trial.inserted_for(&found[at]) else { return true };
             let succeeds = !unread && trial.errors.is_empty();
@@ -58,7 +58,7 @@ fn conversions() -> impl Iterator<Item = (Option<Rules>, Align)> {
 }
 
 /// Result of a conversion that was tried.
-struct Trial<'a> {
+struct ConversionTrial<'a> {
     model: Model,
     errors: Vec<Diagnostic>,
     /// The errors before.
@@ -67,7 +67,7 @@ struct Trial<'a> {
     changes: Vec<Change>,
 }
 
-impl<'a> Trial<'a> {
+impl<'a> ConversionTrial<'a> {
     fn new(align: Align, model: &Model, known: &'a Known) -> Option<Self> {
         let mut model = model.clone();
         let (mut errors, changes) = infer_aligned(&mut model, align).ok()?;

@@ -65,7 +65,7 @@ const NAMED: usize = 4;
 /// other candidate does as well. If no fix is safe, possible ones may be shown. The work is limited for models of any
 /// size.
 pub(crate) fn offer_edits(model: &Model, found: &mut Vec<Diagnostic>) {
-    if let Some(mut search) = Search::new(model, found, &mut effort(&model.source)) {
+    if let Some(mut search) = FixSearch::new(model, found, &mut effort(&model.source)) {
         search.find_fixes(found);
     }
 }
@@ -111,7 +111,7 @@ fn fix(source: &Arc<String>, weights: &Weights) -> Fixed {
         if fixed.model.is_none() {
             offer_syntax(&fixed.text, weights, &mut found, &mut budget);
         }
-        let mut search = fixed.model.as_ref().and_then(|model| Search::new(model, &found, &mut budget));
+        let mut search = fixed.model.as_ref().and_then(|model| FixSearch::new(model, &found, &mut budget));
         if let Some(search) = &mut search {
             search.find_fixes(&mut found);
             fixed.is_unfinished = is_short && search.is_spent;
@@ -128,7 +128,7 @@ fn fix(source: &Arc<String>, weights: &Weights) -> Fixed {
         let mut text = apply(&certain);
         // Each edit was tried alone, but all together might cause new findings.
         let targets: HashSet<FindingKey> = certain.iter().map(Diagnostic::key).collect();
-        let fails = |search: &Search| Soundness::without(&targets, &search.before, &text, weights).is_none();
+        let fails = |search: &FixSearch| Soundness::without(&targets, &search.before, &text, weights).is_none();
         if certain.len() > 1 && search.as_ref().is_some_and(fails) {
             certain.truncate(1);
             text = apply(&certain);
@@ -213,7 +213,7 @@ fn is_one_off(graph: &Graph, change: &Change) -> bool {
     written.zip(value.parse().ok()).is_some_and(|(written, value)| written.abs_diff(value) == 1)
 }
 
-struct Search<'a> {
+struct FixSearch<'a> {
     model: &'a Model,
     before: Soundness,
     /// Number of bytes that may still be read.
@@ -234,7 +234,7 @@ struct Accepted {
     after: Soundness,
 }
 
-impl<'a> Search<'a> {
+impl<'a> FixSearch<'a> {
     /// Starts a search for fixes; `None` if there are no findings to fix, or too many.
     fn new(model: &'a Model, found: &[Diagnostic], budget: &'a mut usize) -> Option<Self> {
         let fixable = found.iter().filter(|it| is_fixable(it)).count();

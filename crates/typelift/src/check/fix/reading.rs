@@ -79,9 +79,9 @@ pub(super) fn word(text: &str, words: &[&str], synonyms: &[(&str, &str)]) -> Opt
 }
 
 /// Possible values, by a key that is equal for two spellings of one number.
-type Found = BTreeMap<String, (String, Vec<Slip>)>;
+type PossibleValues = BTreeMap<String, (String, Vec<Slip>)>;
 
-fn only(found: Found) -> Option<Reading> {
+fn only(found: PossibleValues) -> Option<Reading> {
     let mut all = found.into_values();
     let (value, mut slips) = all.next()?;
     slips.sort_unstable();
@@ -89,7 +89,7 @@ fn only(found: Found) -> Option<Reading> {
     all.next().is_none().then_some(Reading { value, slips })
 }
 
-fn unwrap(text: &str, kind: Kind, slips: &[Slip], found: &mut Found) {
+fn unwrap(text: &str, kind: Kind, slips: &[Slip], found: &mut PossibleValues) {
     if let Some((key, value)) = plain(text, kind) {
         found.entry(key).or_insert((value, slips.to_vec()));
         return;

@@ -30,7 +30,7 @@ const MARKS: &[&str] = &["\"", "=", "<", ">", "/", "</", "/>"];
 const TEXTS: usize = 12;
 
 /// Element of the format.
-struct Element {
+struct FormatElement {
     name: &'static str,
     children: &'static [&'static str],
     attributes: &'static [&'static str],
@@ -55,15 +55,19 @@ const OF_LAYER: &[&str] = &[
 const ENTRY: &[&str] =
     &["external_port_id", "internal_layer_id", "axis", "start", "end", "stride", "part_size", "purpose"];
 
-const fn element(name: &'static str, children: &'static [&'static str]) -> Element {
-    Element { name, children, attributes: &[], required: &[] }
+const fn element(name: &'static str, children: &'static [&'static str]) -> FormatElement {
+    FormatElement { name, children, attributes: &[], required: &[] }
 }
 
-const fn with(element: Element, attributes: &'static [&'static str], required: &'static [&'static str]) -> Element {
-    Element { attributes, required, ..element }
+const fn with(
+    element: FormatElement,
+    attributes: &'static [&'static str],
+    required: &'static [&'static str],
+) -> FormatElement {
+    FormatElement { attributes, required, ..element }
 }
 
-const ELEMENTS: &[Element] = &[
+const ELEMENTS: &[FormatElement] = &[
     with(element("net", BODY), &["name", "version"], &["version"]),
     element("layers", &["layer"]),
     with(element("layer", OF_LAYER), &["id", "name", "type", "version", "output_names"], &["id", "name", "type"]),
@@ -98,13 +102,13 @@ static OF_OPERATIONS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     names
 });
 
-fn find(name: &str) -> Option<&'static Element> {
+fn find(name: &str) -> Option<&'static FormatElement> {
     ELEMENTS.iter().find(|it| it.name == name)
 }
 
 /// Role of a tag.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Role {
+enum TagRole {
     Start,
     End,
     Single,
@@ -113,7 +117,7 @@ enum Role {
 /// Tag of a line, with its attributes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct LineTag<'t> {
-    role: Role,
+    role: TagRole,
     name: &'t str,
     attributes: Vec<(&'t str, &'t str)>,
     /// The text after the tag, up to the next one.
@@ -134,11 +138,11 @@ fn tags(line: &str) -> Option<Vec<LineTag<'_>>> {
             let bare = tail.trim_start();
             if let Some(after) = bare.strip_prefix("/>").filter(|_| !ends) {
                 tail = after;
-                break Role::Single;
+                break TagRole::Single;
             }
             if let Some(after) = bare.strip_prefix('>') {
                 tail = after;
-                break if ends { Role::End } else { Role::Start };
+                break if ends { TagRole::End } else { TagRole::Start };
             }
             if bare.len() == tail.len() || ends {
                 return None;
@@ -177,11 +181,11 @@ fn is_known(tag: &LineTag, is_strict: bool) -> bool {
     let are_once = (1..names.len()).all(|at| !names[..at].contains(&names[at]));
     let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
     let has_text = match (tag.name, tag.role) {
-        ("dim", Role::Start) => !is_strict || is_digits(tag.text.trim()),
+        ("dim", TagRole::Start) => !is_strict || is_digits(tag.text.trim()),
         _ => tag.text.trim().is_empty(),
     };
-    let has_all = tag.role == Role::End || element.required.iter().all(|name| names.contains(name));
-    let is_single = !matches!(tag.name, "data" | "edge") || tag.role == Role::Single;
+    let has_all = tag.role == TagRole::End || element.required.iter().all(|name| names.contains(name));
+    let is_single = !matches!(tag.name, "data" | "edge") || tag.role == TagRole::Single;
     let is_plain = !is_strict || tag.attributes.iter().all(is_number);
     are_once && has_text && has_all && is_single && is_plain && names.iter().all(knows)
 }
@@ -190,19 +194,19 @@ fn known(line: &str, is_strict: bool) -> Option<Vec<LineTag<'_>>> {
     let tags = tags(line).filter(|tags| tags.iter().all(|tag| is_known(tag, is_strict)))?;
     // The ends of tags within a line must be those of the line.
     let is_closed = |at: usize, tag: &LineTag| match tag.role {
-        Role::End if at > 0 => tags[at - 1].role == Role::Start && tags[at - 1].name == tag.name,
-        Role::Start if tag.name == "dim" => tags.get(at + 1).is_some_and(|next| next.role == Role::End),
+        TagRole::End if at > 0 => tags[at - 1].role == TagRole::Start && tags[at - 1].name == tag.name,
+        TagRole::Start if tag.name == "dim" => tags.get(at + 1).is_some_and(|next| next.role == TagRole::End),
         _ => true,
     };
     tags.iter().enumerate().all(|(at, tag)| is_closed(at, tag)).then_some(tags)
 }
 
 /// Lines with their positions.
-type Lines<'s> = Vec<(usize, &'s str)>;
+type PlacedLines<'s> = Vec<(usize, &'s str)>;
 
 /// The lines that hold tags of the format, without metadata and comments.
-fn lines(source: &str) -> Lines<'_> {
-    let mut found = Lines::new();
+fn lines(source: &str) -> PlacedLines<'_> {
+    let mut found = PlacedLines::new();
     let (mut at, mut is_info) = (0, false);
     for line in source.split_inclusive('\n') {
         let text = line.trim();
@@ -331,7 +335,7 @@ fn nesting(source: &str) -> Vec<Candidate> {
         for tag in tags(line).unwrap_or_default() {
             let parent = open.last().copied();
             let fits = match tag.role {
-                Role::End => parent == Some(tag.name),
+                TagRole::End => parent == Some(tag.name),
                 _ => parent.map_or(tag.name == "net", |parent| is_child(tag.name, parent)),
             };
             if !fits {
@@ -339,9 +343,9 @@ fn nesting(source: &str) -> Vec<Candidate> {
                 return unnested((at, line), before, &tag, &open);
             }
             match tag.role {
-                Role::Start => open.push(tag.name),
-                Role::End => drop(open.pop()),
-                Role::Single => {}
+                TagRole::Start => open.push(tag.name),
+                TagRole::End => drop(open.pop()),
+                TagRole::Single => {}
             }
         }
     }
@@ -365,18 +369,18 @@ fn unnested((at, line): (usize, &str), before: Option<&str>, tag: &LineTag, open
         offer("the line is there twice", TextEdit::new(Span::new(at, at + line.len()), ""));
     }
     if let [.., grand, parent] = open {
-        let is_lost = if tag.role == Role::End { *grand == tag.name } else { is_child(tag.name, grand) };
+        let is_lost = if tag.role == TagRole::End { *grand == tag.name } else { is_child(tag.name, grand) };
         if is_lost {
             offer("the only place of the end tag", TextEdit::new(here, format!("{indent}</{parent}>\n")));
         }
     }
     let starts = ["input", "output", "layers", "edges", "port_map", "back_edges"];
-    for start in starts.into_iter().filter(|start| tag.role != Role::End && is_child(tag.name, start)) {
+    for start in starts.into_iter().filter(|start| tag.role != TagRole::End && is_child(tag.name, start)) {
         if open.last().is_some_and(|parent| is_child(start, parent)) {
             offer("the only place of the start tag", TextEdit::new(here, format!("{indent}<{start}>\n")));
         }
     }
-    if tag.role == Role::Start && open.last() == Some(&tag.name) && tag.attributes.is_empty() {
+    if tag.role == TagRole::Start && open.last() == Some(&tag.name) && tag.attributes.is_empty() {
         let start = at + line.find('<').unwrap_or_default() + 1;
         offer("text: a lost character of XML", TextEdit::new(Span::new(start, start), "/"));
     }
@@ -417,7 +421,7 @@ pub(super) fn offer_syntax(source: &Arc<String>, weights: &Weights, found: &mut 
 fn has_doubles(source: &str) -> bool {
     let mut open: Vec<(&str, Vec<&str>)> = Vec::new();
     for tag in lines(source).iter().flat_map(|(_, line)| tags(line).unwrap_or_default()) {
-        if let (Some((_, known)), true) = (open.last_mut(), tag.role != Role::End) {
+        if let (Some((_, known)), true) = (open.last_mut(), tag.role != TagRole::End) {
             let is_list = ["input", "output"].contains(&tag.name) && tag.attributes.is_empty();
             if known.contains(&tag.name) && (is_list || tag.name == "data") {
                 return true;
@@ -425,9 +429,9 @@ fn has_doubles(source: &str) -> bool {
             known.push(tag.name);
         }
         match tag.role {
-            Role::Start => open.push((tag.name, Vec::new())),
-            Role::End => drop(open.pop()),
-            Role::Single => {}
+            TagRole::Start => open.push((tag.name, Vec::new())),
+            TagRole::End => drop(open.pop()),
+            TagRole::Single => {}
         }
     }
     false

@@ -14,7 +14,7 @@ use crate::ops::{self, LayerKind};
 use crate::text::xml;
 
 /// Port, identified by its layer's id and by the layer's path and name, because an edit may change either.
-struct Port {
+struct PortIdentity {
     by_id: (Place, LayerId, Direction, usize),
     by_name: (String, Direction, usize),
 }
@@ -22,19 +22,19 @@ struct Port {
 /// Set of ports. Each is found by the id of its layer or by its name.
 #[derive(Default)]
 struct PortSet {
-    ports: Vec<Port>,
+    ports: Vec<PortIdentity>,
     ids: HashSet<(Place, LayerId, Direction, usize)>,
     names: HashSet<(String, Direction, usize)>,
 }
 
 impl PortSet {
-    fn insert(&mut self, port: Port) {
+    fn insert(&mut self, port: PortIdentity) {
         self.ids.insert(port.by_id.clone());
         self.names.insert(port.by_name.clone());
         self.ports.push(port);
     }
 
-    fn has(&self, port: &Port) -> bool {
+    fn has(&self, port: &PortIdentity) -> bool {
         self.names.contains(&port.by_name) || self.ids.contains(&port.by_id)
     }
 
@@ -48,7 +48,7 @@ pub(super) struct Soundness {
     /// Errors and warnings.
     findings: Known,
     has_errors: bool,
-    ports: Ports,
+    ports: StalePorts,
     /// Findings of the earlier text that no longer exist.
     fixed: HashSet<FindingKey>,
     wiring: Wiring,
@@ -99,7 +99,7 @@ impl Wiring {
 
 /// Ports whose declarations differ from their tensors.
 #[derive(Default)]
-struct Ports {
+struct StalePorts {
     /// Ports whose tensors are known and differ from the declaration.
     deviating: PortSet,
     /// Ports with a declaration whose tensors are unknown.
@@ -134,10 +134,10 @@ fn read(
 
 impl Soundness {
     pub(super) fn new(model: &Model, found: &[Diagnostic]) -> Self {
-        Self::of(Some(model), found, Ports::new(model))
+        Self::of(Some(model), found, StalePorts::new(model))
     }
 
-    fn of(model: Option<&Model>, found: &[Diagnostic], ports: Ports) -> Self {
+    fn of(model: Option<&Model>, found: &[Diagnostic], ports: StalePorts) -> Self {
         let findings = Known::new(found, Severity::Warning);
         let has_errors = found.iter().any(Diagnostic::is_error);
         let wiring = model.map(|model| Wiring::new(model, found)).unwrap_or_default();
@@ -163,7 +163,7 @@ impl Soundness {
             let compared = before.findings.compare(found);
             !targets.iter().all(|target| compared.is_fixed(target))
         })?;
-        let ports = model.as_ref().map(Ports::new).unwrap_or_default();
+        let ports = model.as_ref().map(StalePorts::new).unwrap_or_default();
         // Ports are compared first, because the checks take longer.
         if !ports.are_no_worse(&before.ports) {
             return None;
@@ -207,7 +207,7 @@ impl Soundness {
     }
 }
 
-impl Ports {
+impl StalePorts {
     fn new(model: &Model) -> Self {
         let mut ports = Self::default();
         for (place, graph) in model.walk() {
@@ -219,7 +219,7 @@ impl Ports {
     fn look_at(&mut self, model: &Model, graph: &Graph, place: &Place) {
         let has_values = model.weights.len().is_some();
         for layer in graph.unordered() {
-            let port = |direction, at| Port {
+            let port = |direction, at| PortIdentity {
                 by_id: (place.clone(), layer.id(), direction, at),
                 by_name: (place.path_to(layer.name()), direction, at),
             };
@@ -236,7 +236,13 @@ impl Ports {
         }
     }
 
-    fn compare(&mut self, declared: &Declared, output: Option<&OutputPort>, has_values: bool, port: impl Fn() -> Port) {
+    fn compare(
+        &mut self,
+        declared: &Declared,
+        output: Option<&OutputPort>,
+        has_values: bool,
+        port: impl Fn() -> PortIdentity,
+    ) {
         match output.filter(|it| it.element_type() != ElementType::Dynamic && it.shape().rank().is_some()) {
             Some(output) if declared.contradicts(output, has_values) => {
                 self.deviating.insert(port());

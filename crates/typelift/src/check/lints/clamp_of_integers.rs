@@ -3,11 +3,11 @@
 //! OpenVINO keeps the integers and rounds the limits: `min` up, `max` down. PyTorch, from which such models come, gives
 //! floats. The result has another type and other values.
 
-use crate::check::{Check, PLACES};
+use crate::check::{GraphCheck, PLACES};
 use crate::findings::{Code, message};
 use crate::model::graph::{Graph, Layer};
 
-pub(super) fn find(check: &mut Check<'_>, graph: &Graph) {
+pub(super) fn find(check: &mut GraphCheck<'_>, graph: &Graph) {
     let limit = |layer: &Layer, name| layer.attribute(name).and_then(|text| text.trim().parse::<f64>().ok());
     for layer in graph.layers().filter(|layer| layer.operation().is_some_and(|row| row.name() == "Clamp")).take(PLACES)
     {

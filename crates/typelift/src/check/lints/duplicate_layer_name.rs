@@ -1,10 +1,10 @@
 //! Lint: layers of one graph with the same name.
 
-use crate::check::{Check, PLACES, repeated};
+use crate::check::{GraphCheck, PLACES, repeated};
 use crate::findings::{Code, message};
 use crate::model::graph::Graph;
 
-pub(super) fn find(check: &mut Check<'_>, graph: &Graph) {
+pub(super) fn find(check: &mut GraphCheck<'_>, graph: &Graph) {
     for layers in repeated(graph.layers().map(|layer| (layer.name(), layer))) {
         let Some((last, earlier)) = layers.split_last() else { continue };
         let message = message!("{} layers have the name `{}`"; layers.len(), last.name());

@@ -1,12 +1,12 @@
 //! Lint: output tensors of one graph with the same name.
 
 use crate::base::hash::HashMap;
-use crate::check::{Check, PLACES, repeated};
+use crate::check::{GraphCheck, PLACES, repeated};
 use crate::findings::{Code, message};
 use crate::model::graph::{Direction, Graph, Layer, split_names};
 use crate::text::xml;
 
-pub(super) fn find(check: &mut Check<'_>, graph: &Graph) {
+pub(super) fn find(check: &mut GraphCheck<'_>, graph: &Graph) {
     let mut names = Vec::new();
     let mut given = HashMap::<_, Vec<String>>::default();
     for layer in graph.layers() {

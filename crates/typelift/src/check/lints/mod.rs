@@ -19,7 +19,7 @@ mod unreachable_layer;
 
 use typelift_promote::{ElementType, Kind, Loss, fidelity};
 
-use super::Check;
+use super::GraphCheck;
 use crate::base::foreign;
 use crate::findings::{About, Code, Fix, Message, Owner, Related, Text, described, message};
 use crate::model::graph::{Body, Direction, Graph, Layer, OutputPort, split_names};
@@ -38,7 +38,7 @@ pub(super) struct Lint {
     /// The code of its findings.
     pub(super) code: Code,
     /// Adds its findings about a graph, without those about its bodies.
-    pub(super) find: fn(&mut Check<'_>, &Graph),
+    pub(super) find: fn(&mut GraphCheck<'_>, &Graph),
 }
 
 /// The lints of graphs.
@@ -51,7 +51,7 @@ pub(super) const OF_GRAPHS: &[Lint] = &[
     Lint { code: Code::IntegerResult, find: clamp_of_integers::find },
 ];
 
-impl<'a> Check<'a> {
+impl<'a> GraphCheck<'a> {
     /// Checks an inferred layer of a known operation.
     pub(super) fn check_behavior(&mut self, graph: &'a Graph, layer: &'a Layer, operation: &'static Operation) {
         let inputs = inputs_of(graph, layer);

@@ -2,12 +2,12 @@
 //!
 //! OpenVINO finds such an input only by its index. Programs that find inputs by name refuse the model.
 
-use crate::check::Check;
+use crate::check::GraphCheck;
 use crate::findings::{Code, Fix, FixAction, message};
 use crate::model::graph::{Direction, IrVersion, Layer, Model};
 use crate::text::xml;
 
-pub(in crate::check) fn find(check: &mut Check<'_>, model: &Model) {
+pub(in crate::check) fn find(check: &mut GraphCheck<'_>, model: &Model) {
     let is_named = |layer: &Layer| layer.outputs().iter().any(|port| !port.names().is_empty());
     // The reader names the inputs of version 10. In a model without any names, programs use indices.
     if model.version() == IrVersion::V10 || !model.graph().unordered().any(is_named) {

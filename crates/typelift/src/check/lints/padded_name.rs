@@ -3,11 +3,11 @@
 //! OpenVINO keeps the spaces, so that a program does not find the layer by the name that people see. The fix removes
 //! them. It is safe if it is the only such name of the graph, and no input, output or other layer is concerned.
 
-use crate::check::{Check, PLACES};
+use crate::check::{GraphCheck, PLACES};
 use crate::findings::{Code, Fix, Proof, TextEdit, message};
 use crate::model::graph::{Graph, Layer};
 
-pub(super) fn find(check: &mut Check<'_>, graph: &Graph) {
+pub(super) fn find(check: &mut GraphCheck<'_>, graph: &Graph) {
     let is_padded = |layer: &&Layer| layer.name().trim() != layer.name() && !layer.name().trim().is_empty();
     let is_slip = graph.unordered().filter(is_padded).nth(1).is_none();
     for layer in graph.layers().filter(is_padded).take(PLACES) {

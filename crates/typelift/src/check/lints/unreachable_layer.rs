@@ -1,12 +1,12 @@
 //! Lint: layers on which no Result or Assign depends.
 
 use crate::base::hash::HashSet;
-use crate::check::{Check, is_kept, mark_upstream};
+use crate::check::{GraphCheck, is_kept, mark_upstream};
 use crate::findings::{Code, message};
 use crate::model::graph::{Graph, Layer};
 
 /// Reports layers that OpenVINO drops. Of a chain of such layers only the last one is reported.
-pub(super) fn find(check: &mut Check<'_>, graph: &Graph) {
+pub(super) fn find(check: &mut GraphCheck<'_>, graph: &Graph) {
     // An invalid edge may have been the missing connection.
     if graph.unordered().any(|layer| layer.broken) {
         return;

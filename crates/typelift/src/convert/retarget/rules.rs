@@ -21,19 +21,19 @@ pub(super) struct Downgrade {
     /// The pattern and, if it is fixed, the replacement.
     pattern: &'static str,
     /// The replacement, if it depends on the match.
-    right: Option<Right>,
+    right: Option<ReplacementWriter>,
     /// First release that does not need the rule; by default the first one that has the operation.
     until: Option<&'static str>,
 }
 
 /// Function that writes the replacement for one match.
-type Right = fn(&Match) -> Written;
+type ReplacementWriter = fn(&Match) -> Written;
 
 const fn rule(name: &'static str, pattern: &'static str) -> Downgrade {
     Downgrade { name, pattern, right: None, until: None }
 }
 
-const fn written(name: &'static str, pattern: &'static str, right: Right) -> Downgrade {
+const fn written(name: &'static str, pattern: &'static str, right: ReplacementWriter) -> Downgrade {
     Downgrade { name, pattern, right: Some(right), until: None }
 }
 

@@ -16,16 +16,16 @@ pub(super) fn scopes(figures: &Figures, names: &Names<'_>, block: &Block) -> Vec
     let name = plain(&block.name);
     let scopes = scopes_of_layers(figures, names, name, &block.layers);
     let module = &block.name[..block.name.len() - name.len()];
-    inside(figures, block, &scopes, &Scope { module, name })
+    inside(figures, block, &scopes, &NamePrefix { module, name })
 }
 
 /// Prefix of names: the word of PyTorch's frontend before it, and the rest.
-struct Scope<'a> {
+struct NamePrefix<'a> {
     module: &'a str,
     name: &'a str,
 }
 
-fn inside(figures: &Figures, block: &Block, scopes: &HashMap<LayerId, &str>, around: &Scope) -> Vec<Block> {
+fn inside(figures: &Figures, block: &Block, scopes: &HashMap<LayerId, &str>, around: &NamePrefix) -> Vec<Block> {
     let mut order: Vec<&str> = Vec::new();
     let mut groups = BTreeMap::<&str, Vec<LayerId>>::new();
     for &id in &block.layers {
@@ -40,7 +40,7 @@ fn inside(figures: &Figures, block: &Block, scopes: &HashMap<LayerId, &str>, aro
     let mut found = Vec::new();
     for name in order {
         let Some(layers) = groups.remove(name).filter(|layers| layers.len() >= LEAST) else { continue };
-        let scope = Scope { module: around.module, name };
+        let scope = NamePrefix { module: around.module, name };
         if layers.len() == block.layers.len() {
             return inside(figures, block, scopes, &scope);
         }

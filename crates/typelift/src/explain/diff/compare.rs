@@ -20,7 +20,7 @@ use crate::ops::{self, Operation};
 use crate::precision::schemes::Scheme;
 
 /// Index of a change that causes other differences.
-type Cause = usize;
+type ChangeIndex = usize;
 
 /// State of a comparison.
 pub(super) struct Comparison<'a> {
@@ -34,7 +34,7 @@ pub(super) struct Comparison<'a> {
 }
 
 /// Two graphs that are compared, and the causes of differences found so far.
-struct Scope<'a> {
+struct GraphPair<'a> {
     before: Side<'a>,
     after: Side<'a>,
     pairs: Pairs,
@@ -42,17 +42,17 @@ struct Scope<'a> {
     place: Place,
     rank: SmallVec<[usize; 4]>,
     /// The change that affects the inputs of the body, if there is one.
-    outer: Option<Cause>,
+    outer: Option<ChangeIndex>,
     /// The change that explains each removed layer.
-    removed: Vec<Option<Cause>>,
+    removed: Vec<Option<ChangeIndex>>,
     /// The change that affects the outputs of each layer of the second graph.
-    causes: Vec<Option<Cause>>,
+    causes: Vec<Option<ChangeIndex>>,
     /// For each layer of the second graph: true if an output has another type or shape.
     retyped: Vec<bool>,
     /// Differences whose cause may be a layer that is compared later, because a back edge leads to it.
     deferred: Vec<(usize, Consequence)>,
     /// The first change in the graph.
-    first: Option<Cause>,
+    first: Option<ChangeIndex>,
 }
 
 /// Difference between two matched layers.
@@ -126,12 +126,13 @@ impl<'a> Comparison<'a> {
         (before, after, pairs): (Side<'a>, Side<'a>, Pairs),
         place: Place,
         rank: SmallVec<[usize; 4]>,
-        outer: Option<Cause>,
-    ) -> Option<Cause> {
+        outer: Option<ChangeIndex>,
+    ) -> Option<ChangeIndex> {
         let removed = vec![None; before.len()];
         let (causes, retyped) = (vec![None; after.len()], vec![false; after.len()]);
         let (deferred, first) = (Vec::new(), None);
-        let mut scope = Scope { before, after, pairs, place, rank, outer, removed, causes, retyped, deferred, first };
+        let mut scope =
+            GraphPair { before, after, pairs, place, rank, outer, removed, causes, retyped, deferred, first };
         self.report_removed_layers(&mut scope);
         self.report_added_layers(&mut scope);
         for b in each("compare", 0..scope.after.len()) {
@@ -151,7 +152,7 @@ impl<'a> Comparison<'a> {
         scope.first
     }
 
-    fn report_removed_layers(&mut self, scope: &mut Scope<'a>) {
+    fn report_removed_layers(&mut self, scope: &mut GraphPair<'a>) {
         let folded = scope.before.find_folded();
         let mut ranks = vec![usize::MAX; scope.before.len()];
         for a in (0..scope.before.len()).rev() {
@@ -165,7 +166,7 @@ impl<'a> Comparison<'a> {
         scope.first = scope.first.or(scope.removed.iter().flatten().copied().next());
     }
 
-    fn report_added_layers(&mut self, scope: &mut Scope<'a>) {
+    fn report_added_layers(&mut self, scope: &mut GraphPair<'a>) {
         let folded = scope.after.find_folded();
         for b in (0..scope.after.len()).rev() {
             if scope.pairs.of_after[b].is_none() {
@@ -178,12 +179,12 @@ impl<'a> Comparison<'a> {
     /// Reports a layer that only one model has. Returns the change that explains it.
     fn report_lone_layer(
         &mut self,
-        scope: &Scope<'_>,
+        scope: &GraphPair<'_>,
         kind: ChangeKind,
         at: usize,
         is_folded: bool,
         rank: usize,
-    ) -> Option<Cause> {
+    ) -> Option<ChangeIndex> {
         let is_added = kind == ChangeKind::Added;
         let (side, pairs, causes) = match is_added {
             true => (&scope.after, &scope.pairs.of_after, &scope.causes),
@@ -232,11 +233,11 @@ impl<'a> Comparison<'a> {
 
     fn push(
         &mut self,
-        scope: &Scope<'_>,
+        scope: &GraphPair<'_>,
         rank: usize,
         (before, after): (Option<&Layer>, Option<&Layer>),
         difference: Difference,
-    ) -> Cause {
+    ) -> ChangeIndex {
         let line = |layer: Option<&Layer>, lines: &Lines| Some(lines.line_at(layer?.span()?.start));
         let (before_line, after_line) = (line(before, &self.lines[0]), line(after, &self.lines[1]));
         let Some(layer) = after.or(before) else { return self.changes.len() };
@@ -264,7 +265,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// Records a difference of a matched layer that no other change explains.
-    fn add(&mut self, scope: &mut Scope<'a>, b: usize, difference: Difference) -> Cause {
+    fn add(&mut self, scope: &mut GraphPair<'a>, b: usize, difference: Difference) -> ChangeIndex {
         let before = scope.pairs.of_after[b].map(|a| scope.before.layers[a]);
         let counts = difference.kind != ChangeKind::Names;
         let cause = self.push(scope, 2 * b + 1, (before, Some(scope.after.layers[b])), difference);
@@ -275,7 +276,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// Adds a consequence to a change. Most changes have one, so little memory is reserved.
-    fn follow(&mut self, cause: Cause, consequence: Consequence) {
+    fn follow(&mut self, cause: ChangeIndex, consequence: Consequence) {
         let follows = &mut self.changes[cause].1.follows;
         if follows.is_empty() {
             follows.reserve_exact(1);
@@ -284,7 +285,13 @@ impl<'a> Comparison<'a> {
     }
 
     /// Records a difference: as consequence of the change `cause` or, if there is none, as a new change.
-    fn explain(&mut self, scope: &mut Scope<'a>, b: usize, cause: Option<Cause>, difference: Difference) -> Cause {
+    fn explain(
+        &mut self,
+        scope: &mut GraphPair<'a>,
+        b: usize,
+        cause: Option<ChangeIndex>,
+        difference: Difference,
+    ) -> ChangeIndex {
         match cause {
             Some(cause) => {
                 let path = scope.place.path_to(scope.after.layers[b].name());
@@ -295,7 +302,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    fn compare_pair(&mut self, scope: &mut Scope<'a>, a: usize, b: usize) {
+    fn compare_pair(&mut self, scope: &mut GraphPair<'a>, a: usize, b: usize) {
         let mut own = None;
         let operations = [(&scope.before, a), (&scope.after, b)].map(|(side, at)| operation(side, at));
         let is_same = operations[0] == operations[1];
@@ -332,14 +339,14 @@ impl<'a> Comparison<'a> {
     }
 
     /// Compares the precision marks of two layers.
-    fn compare_marks(&self, scope: &Scope<'_>, a: usize, b: usize) -> Option<Difference> {
+    fn compare_marks(&self, scope: &GraphPair<'_>, a: usize, b: usize) -> Option<Difference> {
         let before = Marks::of(scope.before.holder(a), self.before.version());
         let after = Marks::of(scope.after.holder(b), self.after.version());
         let text = |marks: Marks| Some(marks.to_string()).filter(|_| !marks.is_empty());
         (before != after).then(|| Difference::between(ChangeKind::Mark, text(before), text(after)))
     }
 
-    fn compare_constants(&mut self, scope: &Scope<'_>, a: usize, b: usize) -> Vec<Difference> {
+    fn compare_constants(&mut self, scope: &GraphPair<'_>, a: usize, b: usize) -> Vec<Difference> {
         let (used, used_now) = (scope.before.layers[a].outputs().first(), scope.after.layers[b].outputs().first());
         let (Some(before), Some(after)) = (used, used_now) else { return Vec::new() };
         let (old, new) = (scope.before.holder(a), scope.after.holder(b));
@@ -403,12 +410,12 @@ impl<'a> Comparison<'a> {
     /// producer.
     fn inputs(
         &mut self,
-        scope: &mut Scope<'a>,
+        scope: &mut GraphPair<'a>,
         a: usize,
         b: usize,
         is_same: bool,
-        mut own: Option<Cause>,
-    ) -> Option<Cause> {
+        mut own: Option<ChangeIndex>,
+    ) -> Option<ChangeIndex> {
         let (mut old, mut new) = (scope.before.feeds[a].clone(), scope.after.feeds[b].clone());
         let common = old.len().min(new.len());
         if (common..old.len()).all(|input| scope.before.is_default_input(a, input))
@@ -459,12 +466,12 @@ impl<'a> Comparison<'a> {
 
     fn bodies(
         &mut self,
-        scope: &mut Scope<'a>,
+        scope: &mut GraphPair<'a>,
         a: usize,
         b: usize,
-        mut own: Option<Cause>,
-        inherited: Option<Cause>,
-    ) -> Option<Cause> {
+        mut own: Option<ChangeIndex>,
+        inherited: Option<ChangeIndex>,
+    ) -> Option<ChangeIndex> {
         let (old, new) = (scope.before.layers[a], scope.after.layers[b]);
         for (at, body) in new.bodies().iter().enumerate() {
             let Some(other) = old.bodies().iter().find(|other| other.name() == body.name()) else { continue };
@@ -487,11 +494,11 @@ impl<'a> Comparison<'a> {
     /// Compares the types and shapes of the outputs, and returns the cause of their difference.
     fn compare_outputs(
         &mut self,
-        scope: &mut Scope<'a>,
+        scope: &mut GraphPair<'a>,
         a: usize,
         b: usize,
-        mut cause: Option<Cause>,
-    ) -> Option<Cause> {
+        mut cause: Option<ChangeIndex>,
+    ) -> Option<ChangeIndex> {
         let (old, new) = (scope.before.layers[a], scope.after.layers[b]);
         if scope.after.is_constant(b) && scope.before.is_constant(a) || scope.after.is_result(b) {
             return cause;
@@ -533,7 +540,7 @@ impl<'a> Comparison<'a> {
 /// Limit on the added or removed layers between two producers of an input.
 const MOST_BETWEEN: usize = 1000;
 
-fn is_rewired(scope: &Scope<'_>, old: (usize, usize), new: (usize, usize)) -> bool {
+fn is_rewired(scope: &GraphPair<'_>, old: (usize, usize), new: (usize, usize)) -> bool {
     let (was, is) = (scope.pairs.of_before[old.0], scope.pairs.of_after[new.0]);
     let (side, pairs, from, goal) = match (was, is) {
         (None, Some(a)) => (&scope.before, &scope.pairs.of_before, old, (a, new.1)),
@@ -555,7 +562,7 @@ fn is_rewired(scope: &Scope<'_>, old: (usize, usize), new: (usize, usize)) -> bo
 }
 
 /// The change that affects the inputs of a layer. An input with another type or shape is preferred.
-fn inherited(scope: &Scope<'_>, a: usize, b: usize) -> Option<Cause> {
+fn inherited(scope: &GraphPair<'_>, a: usize, b: usize) -> Option<ChangeIndex> {
     let of_after = |retyped: bool| {
         let feeds = scope.after.feeds[b].iter().flatten();
         feeds.filter(|&&(from, _)| !retyped || scope.retyped[from]).find_map(|&(from, _)| scope.causes[from])
@@ -609,7 +616,7 @@ fn expression(side: &Side<'_>, at: usize) -> String {
     if side.is_constant(at) { text + &values::shown(layer, side.weights) } else { text }
 }
 
-fn attributes(scope: &Scope<'_>, a: usize, b: usize) -> Vec<Difference> {
+fn attributes(scope: &GraphPair<'_>, a: usize, b: usize) -> Vec<Difference> {
     let mut written = BTreeMap::<&str, (Option<&str>, Option<&str>)>::new();
     for (name, value) in scope.before.attributes(a) {
         written.entry(name).or_default().0.get_or_insert(value);
@@ -677,7 +684,7 @@ fn entries<'a>(
 
 /// The difference between the names of two layers and of their tensors. The name of a Result counts only if its
 /// tensor has no name. Names that differ at the producer of a Result are not repeated.
-fn names(scope: &Scope<'_>, a: usize, b: usize) -> Option<Difference> {
+fn names(scope: &GraphPair<'_>, a: usize, b: usize) -> Option<Difference> {
     let (before, after) = (scope.before.layers[a], scope.after.layers[b]);
     let (mut old, mut new) = (scope.before.tensor_names(a), scope.after.tensor_names(b));
     let mut is_renamed = before.name() != after.name();
@@ -708,7 +715,7 @@ fn names(scope: &Scope<'_>, a: usize, b: usize) -> Option<Difference> {
 
 /// True if a constant that only one model has needs no change of its own: each of its consumers is missing in the other
 /// model too, or uses an equal constant there.
-fn is_replaced_by_equal(scope: &Scope<'_>, kind: ChangeKind, at: usize) -> bool {
+fn is_replaced_by_equal(scope: &GraphPair<'_>, kind: ChangeKind, at: usize) -> bool {
     let (side, other, pairs) = match kind {
         ChangeKind::Added => (&scope.after, &scope.before, &scope.pairs.of_after),
         _ => (&scope.before, &scope.after, &scope.pairs.of_before),

@@ -73,15 +73,15 @@ impl Serialize for Diff {
         object.serialize_field("same", &self.is_same())?;
         object.serialize_field("story", &self.story())?;
         object.serialize_field("unread_constants", &self.unread)?;
-        object.serialize_field("changes", &Changes(&self.changes, &self.info))?;
+        object.serialize_field("changes", &ChangeList(&self.changes, &self.info))?;
         object.end()
     }
 }
 
 /// Changes of layers, then those of the metadata.
-struct Changes<'a>(&'a [Change], &'a [InfoChange]);
+struct ChangeList<'a>(&'a [Change], &'a [InfoChange]);
 
-impl Serialize for Changes<'_> {
+impl Serialize for ChangeList<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut list = serializer.serialize_seq(Some(self.0.len() + self.1.len()))?;
         self.0.iter().try_for_each(|change| list.serialize_element(change))?;

@@ -130,10 +130,10 @@ pub(crate) fn parts(graph: &Graph, roles: &LayerMap<Role>) -> Vec<Part> {
 }
 
 /// Numbers of errors and warnings, by layer.
-type Findings = HashMap<Place, HashMap<LayerId, (usize, usize)>>;
+type FindingCounts = HashMap<Place, HashMap<LayerId, (usize, usize)>>;
 
-fn findings(found: &[Diagnostic]) -> Findings {
-    let mut counts = Findings::default();
+fn findings(found: &[Diagnostic]) -> FindingCounts {
+    let mut counts = FindingCounts::default();
     for diagnostic in found {
         let Some(layer) = &diagnostic.layer else { continue };
         let count = counts.entry(layer.place.clone()).or_default().entry(layer.id).or_default();
@@ -150,11 +150,11 @@ fn findings(found: &[Diagnostic]) -> Findings {
 type Family = (Place, usize);
 
 /// Range of a constant's bytes in the weights.
-type Range = (i64, i64);
+type ByteSpan = (i64, i64);
 
 struct Building<'a> {
     model: &'a Model,
-    found: Findings,
+    found: FindingCounts,
     census: Census,
     /// The rows, each with its family.
     rows: Vec<(Option<Family>, Row)>,
@@ -162,8 +162,8 @@ struct Building<'a> {
 
 impl<'a> Building<'a> {
     /// Finds the blocks of each graph, and the blocks that use each range of the weights.
-    fn shared_ranges(&self) -> Shared<'a> {
-        let mut shared = Shared { graphs: Vec::new(), ranges: HashMap::default() };
+    fn shared_ranges(&self) -> SharedBlocks<'a> {
+        let mut shared = SharedBlocks { graphs: Vec::new(), ranges: HashMap::default() };
         let mut count = 0;
         for (place, graph) in self.model.walk() {
             let roles = roles(graph);
@@ -190,7 +190,7 @@ impl<'a> Building<'a> {
         shared
     }
 
-    fn build(&mut self, shared: &Shared<'a>) {
+    fn build(&mut self, shared: &SharedBlocks<'a>) {
         let (mut several, mut unused, mut in_blocks) = (Vec::new(), Vec::new(), 0);
         for (place, graph, roles, found) in &shared.graphs {
             let quantized = schemes::find(graph, self.model.weights());
@@ -267,9 +267,9 @@ impl<'a> Building<'a> {
 }
 
 /// Blocks of all graphs, and the block that uses each range of the weights; `None` if several do.
-struct Shared<'a> {
+struct SharedBlocks<'a> {
     graphs: Vec<(Place, &'a Graph, LayerMap<Role>, blocks::Parts<'a>)>,
-    ranges: HashMap<Range, Option<usize>>,
+    ranges: HashMap<ByteSpan, Option<usize>>,
 }
 
 fn by_bytes(weights: BTreeMap<ElementType, Weight>) -> Vec<Weight> {

@@ -151,13 +151,13 @@ pub struct Ways<'a> {
 /// Start of a path, the preferred kind first: the nearest matrix of weights, the largest vector, the nearest
 /// Parameter.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Source {
+enum PathStart {
     Parameter { near: std::cmp::Reverse<usize> },
     Vector { size: u64, near: std::cmp::Reverse<usize> },
     Matrix { near: std::cmp::Reverse<usize>, size: u64 },
 }
 
-impl Source {
+impl PathStart {
     fn further(self) -> Self {
         let add = |near: std::cmp::Reverse<usize>| std::cmp::Reverse(near.0 + 1);
         match self {
@@ -174,7 +174,7 @@ impl<'a> Ways<'a> {
     pub fn new(graph: &'a Graph) -> Self {
         let mut ways = Self { graph, roles: roles(graph), before: HashMap::default(), next: OnceCell::new() };
         let stored = StoredPaths::new(graph, &ways.roles);
-        let mut sources = HashMap::<LayerId, Source>::default();
+        let mut sources = HashMap::<LayerId, PathStart>::default();
         for layer in in_order(graph) {
             let role = ways.role(layer.id());
             let feeds = graph.feeds(layer.id());
@@ -189,7 +189,7 @@ impl<'a> Ways<'a> {
                         let source = match ways.role(producer.id()) {
                             Some(Role::Stored) => ways.worth(stored.path(producer.id()).first()?, from),
                             Some(Role::Shape) if role != Some(Role::Shape) => None,
-                            _ => sources.get(&producer.id()).copied().map(Source::further),
+                            _ => sources.get(&producer.id()).copied().map(PathStart::further),
                         };
                         Some((Some(source?), from))
                     });
@@ -197,8 +197,8 @@ impl<'a> Ways<'a> {
                     known.rev().max_by_key(|(source, _)| *source)
                 }
             };
-            let own =
-                (ops::kind(layer) == LayerKind::Parameter).then_some(Source::Parameter { near: std::cmp::Reverse(0) });
+            let own = (ops::kind(layer) == LayerKind::Parameter)
+                .then_some(PathStart::Parameter { near: std::cmp::Reverse(0) });
             if let Some(source) = best.and_then(|(source, _)| source).or(own) {
                 sources.insert(layer.id(), source);
             }
@@ -255,16 +255,16 @@ impl<'a> Ways<'a> {
     }
 
     /// `None` if it is a setting.
-    fn worth(&self, constant: &Layer, used: Output) -> Option<Source> {
+    fn worth(&self, constant: &Layer, used: Output) -> Option<PathStart> {
         let shape = constant.outputs().first()?.shape();
         let is_matrix =
             shape.to_static().is_some_and(|lengths| lengths.iter().filter(|&&length| length != 1).count() >= 2);
         let size = values(constant);
         let near = std::cmp::Reverse(1);
         is_weight(size, self.graph.output(used)?.element_type()).then_some(if is_matrix {
-            Source::Matrix { near, size }
+            PathStart::Matrix { near, size }
         } else {
-            Source::Vector { size, near }
+            PathStart::Vector { size, near }
         })
     }
 

@@ -15,16 +15,16 @@ pub(super) const FORMAT: Format = Format { name: "sarif", about: "A SARIF 2.1.0 
 
 /// Code scanning does not accept several runs of one tool.
 fn frame() -> io::Result<Frame> {
-    let rules = Code::ALL.iter().map(|code| Rule {
+    let rules = Code::ALL.iter().map(|code| SarifRule {
         id: code.name(),
-        short_description: Text { text: code.summary() },
+        short_description: SarifText { text: code.summary() },
         default_configuration: Configuration { level: code.severity().name() },
     });
     let driver = Driver { name: "typelift", version: env!("CARGO_PKG_VERSION"), rules: rules.collect() };
     let log = serde_json::to_string_pretty(&Log {
         schema: "https://json.schemastore.org/sarif-2.1.0.json",
         version: "2.1.0",
-        runs: [Run { tool: Tool { driver }, column_kind: "unicodeCodePoints", results: [] }],
+        runs: [SarifRun { tool: Tool { driver }, column_kind: "unicodeCodePoints", results: [] }],
     })?;
     let results = "\"results\": [";
     let (before, after) = log.split_once(results).unwrap_or((&log, ""));
@@ -36,7 +36,7 @@ fn page(diagnostics: &Diagnostics, voice: Voice<'_>) -> io::Result<String> {
     let uri = uri(&diagnostics.file);
     let mut text = String::new();
     for (at, diagnostic) in diagnostics.list.iter().enumerate() {
-        let result = serde_json::to_string(&Finding::new(&lines, &uri, diagnostic, voice))?;
+        let result = serde_json::to_string(&SarifResult::new(&lines, &uri, diagnostic, voice))?;
         let _ = write!(text, "{}\n        {result}", if at > 0 { "," } else { "" });
     }
     Ok(text)
@@ -47,12 +47,12 @@ struct Log {
     #[serde(rename = "$schema")]
     schema: &'static str,
     version: &'static str,
-    runs: [Run; 1],
+    runs: [SarifRun; 1],
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Run {
+struct SarifRun {
     tool: Tool,
     column_kind: &'static str,
     /// Always empty here: results are written file by file, because those of many files need much memory.
@@ -67,16 +67,16 @@ struct Tool {
 #[derive(Serialize)]
 struct Driver {
     name: &'static str,
-    rules: Vec<Rule>,
+    rules: Vec<SarifRule>,
     version: &'static str,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Rule {
+struct SarifRule {
     default_configuration: Configuration,
     id: &'static str,
-    short_description: Text<&'static str>,
+    short_description: SarifText<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -85,28 +85,28 @@ struct Configuration {
 }
 
 #[derive(Serialize)]
-struct Text<T> {
+struct SarifText<T> {
     text: T,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Finding {
+struct SarifResult {
     #[serde(skip_serializing_if = "Option::is_none")]
-    fixes: Option<[Fix; 1]>,
+    fixes: Option<[SarifFix; 1]>,
     level: &'static str,
     locations: [Location; 1],
-    message: Text<String>,
+    message: SarifText<String>,
     related_locations: Vec<Location>,
     rule_id: &'static str,
     rule_index: Option<usize>,
 }
 
-impl Finding {
+impl SarifResult {
     fn new(lines: &Lines, uri: &str, diagnostic: &Diagnostic, voice: Voice<'_>) -> Self {
         let related = diagnostic.related.iter().enumerate().map(|(id, related)| Location {
             id: Some(id),
-            message: Some(Text { text: related.to_string() }),
+            message: Some(SarifText { text: related.to_string() }),
             ..Location::new(uri, Some(Region::new(lines, related.span)))
         });
         let layer = diagnostic.layer.as_ref();
@@ -115,10 +115,10 @@ impl Finding {
             ..Location::new(uri, Region::of(lines, diagnostic))
         };
         Self {
-            fixes: diagnostic.edits().map(|edits| [Fix::new(lines, uri, edits)]),
+            fixes: diagnostic.edits().map(|edits| [SarifFix::new(lines, uri, edits)]),
             level: diagnostic.severity.name(),
             locations: [location],
-            message: Text { text: whole(lines, diagnostic, voice).trim_end().to_owned() },
+            message: SarifText { text: whole(lines, diagnostic, voice).trim_end().to_owned() },
             related_locations: related.collect(),
             rule_id: diagnostic.code.name(),
             rule_index: Code::ALL.iter().position(|code| *code == diagnostic.code),
@@ -134,7 +134,7 @@ struct Location {
     #[serde(skip_serializing_if = "Option::is_none")]
     logical_locations: Option<[LogicalLocation; 1]>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    message: Option<Text<String>>,
+    message: Option<SarifText<String>>,
     physical_location: PhysicalLocation,
 }
 
@@ -192,7 +192,7 @@ impl From<Region> for SarifRegion {
 /// Edits of one file.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Fix {
+struct SarifFix {
     artifact_changes: [ArtifactChange; 1],
 }
 
@@ -200,21 +200,21 @@ struct Fix {
 #[serde(rename_all = "camelCase")]
 struct ArtifactChange {
     artifact_location: Artifact,
-    replacements: Vec<Replacement>,
+    replacements: Vec<SarifReplacement>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Replacement {
+struct SarifReplacement {
     deleted_region: SarifRegion,
-    inserted_content: Text<String>,
+    inserted_content: SarifText<String>,
 }
 
-impl Fix {
+impl SarifFix {
     fn new(lines: &Lines, uri: &str, edits: &[TextEdit]) -> Self {
-        let replacements = edits.iter().map(|edit| Replacement {
+        let replacements = edits.iter().map(|edit| SarifReplacement {
             deleted_region: Region::new(lines, edit.span).into(),
-            inserted_content: Text { text: edit.text.clone() },
+            inserted_content: SarifText { text: edit.text.clone() },
         });
         let artifact_location = Artifact { uri: uri.to_owned() };
         Self { artifact_changes: [ArtifactChange { artifact_location, replacements: replacements.collect() }] }

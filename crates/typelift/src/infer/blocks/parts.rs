@@ -33,7 +33,7 @@ pub(crate) struct Parts<'a> {
 }
 
 /// Block with its name and family, or the layers between two blocks, while the division is built.
-struct Piece {
+struct DraftPart {
     /// Name and family; the name is empty if the block was found by structure.
     block: Option<(String, usize)>,
     layers: Vec<LayerId>,
@@ -49,7 +49,7 @@ pub(crate) fn parts<'a>(graph: &'a Graph, roles: &LayerMap<Role>) -> Parts<'a> {
     for at in 0..=named.blocks.len() {
         flow.divide(&named.gaps[at], &mut family, &mut pieces);
         if let Some(block) = named.blocks.get(at) {
-            pieces.push(Piece { block: Some((block.name.clone(), block.family)), layers: block.layers.clone() });
+            pieces.push(DraftPart { block: Some((block.name.clone(), block.family)), layers: block.layers.clone() });
         }
     }
     let mut parts = name(pieces);
@@ -65,7 +65,7 @@ pub(crate) fn number_of(name: &str) -> Option<u64> {
 }
 
 /// Numbers the blocks without a name, and names the layers between blocks.
-fn name(mut pieces: Vec<Piece>) -> Vec<Part> {
+fn name(mut pieces: Vec<DraftPart>) -> Vec<Part> {
     let are_named = pieces.iter().filter_map(|piece| piece.block.as_ref()).any(|(name, _)| !name.is_empty());
     let blocks = pieces.iter_mut().filter_map(|piece| piece.block.as_mut());
     let nameless = blocks.filter(|(name, _)| name.is_empty());
@@ -184,25 +184,25 @@ impl<'a> Flow<'a> {
     }
 
     /// Divides layers into blocks that repeat by structure, and the layers between. `places` are their positions.
-    fn divide(&self, places: &[usize], family: &mut usize, pieces: &mut Vec<Piece>) {
+    fn divide(&self, places: &[usize], family: &mut usize, pieces: &mut Vec<DraftPart>) {
         let mut at = 0;
         let layers =
             |start: usize, end: usize| places[start..end].iter().map(|&place| self.order[place].id()).collect();
         for block in self.repeated(places, family) {
             if at < block.start {
-                pieces.push(Piece { block: None, layers: layers(at, block.start) });
+                pieces.push(DraftPart { block: None, layers: layers(at, block.start) });
             }
             let layers = layers(block.start, block.end);
-            pieces.push(Piece { block: Some((String::new(), block.family)), layers });
+            pieces.push(DraftPart { block: Some((String::new(), block.family)), layers });
             at = block.end;
         }
         if at < places.len() {
-            pieces.push(Piece { block: None, layers: layers(at, places.len()) });
+            pieces.push(DraftPart { block: None, layers: layers(at, places.len()) });
         }
     }
 
     /// Finds blocks by structure among these positions: the same operations in the same order, several times.
-    fn repeated(&self, places: &[usize], family: &mut usize) -> Vec<Run> {
+    fn repeated(&self, places: &[usize], family: &mut usize) -> Vec<FoundBlock> {
         // Converts are ignored, because sibling blocks may differ in them.
         let kept = (0..places.len()).filter(|&at| ops::kind(self.order[places[at]]) != LayerKind::Convert);
         let kept: Vec<usize> = kept.collect();
@@ -220,7 +220,7 @@ impl<'a> Flow<'a> {
                 let first = begin + offset + block * repeat.period;
                 let ends = [first, first + repeat.period];
                 let [start, end] = ends.map(|token| kept.get(token).copied().unwrap_or(places.len()));
-                Run { start, end, family: *family }
+                FoundBlock { start, end, family: *family }
             }));
             *family += 1;
             pending.extend([(from, begin + offset), (begin + offset + count * repeat.period, to)]);
@@ -231,7 +231,7 @@ impl<'a> Flow<'a> {
 }
 
 /// Block that was found by structure: a range of layers.
-struct Run {
+struct FoundBlock {
     start: usize,
     end: usize,
     family: usize,

@@ -10,7 +10,7 @@ use crate::base::number;
 use crate::model::weights::{Ranges, Weights};
 
 /// Offset and length of a constant's bytes.
-type Range = (u64, u64);
+type StoredSpan = (u64, u64);
 
 /// Number of bytes that compacting must save to be worth moving constants.
 const WORTH_BYTES: u64 = 64 << 10;
@@ -53,7 +53,7 @@ impl Model {
         model
     }
 
-    fn ranges(&self) -> Vec<Range> {
+    fn ranges(&self) -> Vec<StoredSpan> {
         let (mut ranges, mut known) = (Vec::new(), HashSet::default());
         self.graph.each_range(&mut |range| {
             if known.insert(range) {
@@ -71,7 +71,7 @@ impl Model {
         })
     }
 
-    fn lost_ranges(&self) -> Vec<Range> {
+    fn lost_ranges(&self) -> Vec<StoredSpan> {
         let mut lost = Vec::new();
         for (_, graph) in self.walk() {
             let edited = graph.unordered().filter(|layer| layer.edited).filter_map(|layer| layer.span);
@@ -80,7 +80,7 @@ impl Model {
                 lost.extend(elements.filter_map(|data| Some((written(data, "offset")?, written(data, "size")?))));
             }
         }
-        lost.retain(|&(offset, size): &Range| size > 0 && offset.checked_add(size).is_some());
+        lost.retain(|&(offset, size): &StoredSpan| size > 0 && offset.checked_add(size).is_some());
         lost
     }
 }
@@ -93,7 +93,7 @@ fn written(element: &str, attribute: &str) -> Option<u64> {
 
 impl Graph {
     /// Calls `look` with the byte range of each constant of the graph and its bodies.
-    fn each_range(&self, look: &mut impl FnMut(Range)) {
+    fn each_range(&self, look: &mut impl FnMut(StoredSpan)) {
         for layer in self.layers() {
             range_of(layer).into_iter().filter(|range| range.1 > 0).for_each(&mut *look);
             layer.bodies.iter().for_each(|body| body.graph.each_range(look));
@@ -101,7 +101,7 @@ impl Graph {
     }
 
     /// Changes the offsets of constants to those that `place` returns.
-    fn move_constants(&mut self, place: &impl Fn(Range) -> Option<u64>) {
+    fn move_constants(&mut self, place: &impl Fn(StoredSpan) -> Option<u64>) {
         for layer in self.storage.node_weights_mut() {
             let moved = range_of(layer).and_then(|range| place(range).filter(|&start| start != range.0));
             if let Some(start) = moved
@@ -116,7 +116,7 @@ impl Graph {
 }
 
 /// The byte range of a layer, if it is a constant.
-fn range_of(layer: &Layer) -> Option<Range> {
+fn range_of(layer: &Layer) -> Option<StoredSpan> {
     let is_constant = ["const", "constant"].iter().any(|name| layer.ty().eq_ignore_ascii_case(name));
     Some((layer.byte_count("offset").filter(|_| is_constant)?, layer.byte_count("size")?))
 }

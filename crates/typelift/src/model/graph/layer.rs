@@ -255,14 +255,14 @@ impl PartialEq for OperationName {
 
 /// Attributes of a layer, shared by layers with the same attributes.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct AttributeList(Option<Arc<List>>);
+pub(crate) struct AttributeList(Option<Arc<InlineAttributes>>);
 
 /// Inline storage for four attributes, as many as a constant has.
-type List = SmallVec<[Attribute; 4]>;
+type InlineAttributes = SmallVec<[Attribute; 4]>;
 
 impl AttributeList {
     /// A shared list is copied first.
-    pub(crate) fn to_mut(&mut self) -> &mut List {
+    pub(crate) fn to_mut(&mut self) -> &mut InlineAttributes {
         Arc::make_mut(self.0.get_or_insert_default())
     }
 
@@ -276,18 +276,18 @@ impl Deref for AttributeList {
     type Target = [Attribute];
 
     fn deref(&self) -> &[Attribute] {
-        self.0.as_deref().map_or(&[], List::as_slice)
+        self.0.as_deref().map_or(&[], InlineAttributes::as_slice)
     }
 }
 
 impl FromIterator<Attribute> for AttributeList {
     fn from_iter<I: IntoIterator<Item = Attribute>>(attributes: I) -> Self {
-        List::from_iter(attributes).into()
+        InlineAttributes::from_iter(attributes).into()
     }
 }
 
-impl From<List> for AttributeList {
-    fn from(attributes: List) -> Self {
+impl From<InlineAttributes> for AttributeList {
+    fn from(attributes: InlineAttributes) -> Self {
         Self((!attributes.is_empty()).then(|| Arc::new(attributes)))
     }
 }

@@ -246,13 +246,13 @@ impl Shape {
     /// ```
     #[must_use]
     pub fn to_attribute(&self) -> impl fmt::Display + '_ {
-        Attribute(self)
+        ShapeAttribute(self)
     }
 }
 
-struct Attribute<'a>(&'a Shape);
+struct ShapeAttribute<'a>(&'a Shape);
 
-impl fmt::Display for Attribute<'_> {
+impl fmt::Display for ShapeAttribute<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(dims) = self.0.dims() else { return f.write_str("...") };
         for (axis, dim) in dims.iter().enumerate() {
@@ -298,7 +298,7 @@ impl FromIterator<Dim> for Shape {
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("[")?;
-        Attribute(self).fmt(f)?;
+        ShapeAttribute(self).fmt(f)?;
         f.write_str("]")
     }
 }

@@ -96,11 +96,11 @@ impl FromStr for Shape {
 }
 
 /// Shape of an option, without sections that OpenVINO misreads.
-struct Exact(Shape);
+struct OptionShape(Shape);
 
-deserialize_as_text!(Exact);
+deserialize_as_text!(OptionShape);
 
-impl FromStr for Exact {
+impl FromStr for OptionShape {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -112,7 +112,7 @@ impl FromStr for Exact {
 
 /// Reads shapes by name.
 pub fn pairs<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(String, Shape)>, D::Error> {
-    Ok(options::pairs(from)?.into_iter().map(|(name, Exact(shape))| (name, shape)).collect())
+    Ok(options::pairs(from)?.into_iter().map(|(name, OptionShape(shape))| (name, shape)).collect())
 }
 
 impl Shape {

@@ -18,7 +18,7 @@ pub(super) fn first_equal(weights: &Weights, ranges: &[(u64, u64)]) -> io::Resul
     }
     let mut first: Vec<_> = (0..ranges.len()).collect();
     for group in by_length.into_values().filter(|group| group.len() > 1) {
-        let mut known = Known::default();
+        let mut known = DistinctRanges::default();
         for at in group {
             first[at] = known.find(weights, ranges, at)?.unwrap_or(at);
         }
@@ -28,13 +28,13 @@ pub(super) fn first_equal(weights: &Weights, ranges: &[(u64, u64)]) -> io::Resul
 
 /// Distinct byte ranges of one length.
 #[derive(Default)]
-struct Known {
+struct DistinctRanges {
     by_offset: HashMap<u64, usize>,
     by_sample: HashMap<u64, Vec<usize>>,
     hashes: HashMap<usize, u64>,
 }
 
-impl Known {
+impl DistinctRanges {
     /// If there is none, adds this range.
     fn find(&mut self, weights: &Weights, ranges: &[(u64, u64)], at: usize) -> io::Result<Option<usize>> {
         let (offset, length) = ranges[at];

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::{ALIGNMENT, Part, Ranges};
+use super::{ALIGNMENT, ByteRange, Ranges};
 
 /// Number of free ranges that are tried for one new constant.
 const TRIES: usize = 8;
@@ -14,7 +14,7 @@ const BETWEEN: u64 = 8;
 /// Lays out the bytes of `ranges` in a new file. Ranges within the first `base` bytes keep their offsets. The others
 /// fill bytes of `lost` that no range uses, or are appended. Unused bytes become zero. Returns the sections of the
 /// file, and the new offset of each range.
-pub(super) fn parts(base: u64, ranges: &Ranges, lost: &[(u64, u64)]) -> (Vec<Part>, Vec<u64>) {
+pub(super) fn parts(base: u64, ranges: &Ranges, lost: &[(u64, u64)]) -> (Vec<ByteRange>, Vec<u64>) {
     let Ranges { all, same } = ranges;
     let is_kept = |at: usize| all[at].0 + all[at].1 <= base;
     let used = all.iter().map(|&range| span(range)).filter(|range| range.end <= base).collect();
@@ -46,7 +46,7 @@ struct Space {
     kept: Vec<Range<u64>>,
     /// Unused ranges, as length and start, so that the smallest sufficient one is found first.
     free: BTreeSet<(u64, u64)>,
-    placed: Vec<Part>,
+    placed: Vec<ByteRange>,
     end: u64,
 }
 
@@ -85,20 +85,23 @@ impl Space {
                 at
             }
         };
-        self.placed.push(Part { start, offset: Some(offset), length });
+        self.placed.push(ByteRange { start, offset: Some(offset), length });
         start
     }
 
-    fn parts(self) -> Vec<Part> {
+    fn parts(self) -> Vec<ByteRange> {
         let kept = self.kept.into_iter();
-        let kept =
-            kept.map(|range| Part { start: range.start, offset: Some(range.start), length: range.end - range.start });
+        let kept = kept.map(|range| ByteRange {
+            start: range.start,
+            offset: Some(range.start),
+            length: range.end - range.start,
+        });
         let mut known: Vec<_> = kept.chain(self.placed).collect();
         known.sort_by_key(|part| part.start);
         let (mut parts, mut end) = (Vec::with_capacity(known.len()), 0);
         for part in known {
             if part.start > end {
-                parts.push(Part { start: end, offset: None, length: part.start - end });
+                parts.push(ByteRange { start: end, offset: None, length: part.start - end });
             }
             end = part.start + part.length;
             parts.push(part);

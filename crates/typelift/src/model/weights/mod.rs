@@ -48,23 +48,23 @@ enum Base {
     #[default]
     None,
     File(Arc<Bin>),
-    Memory(Owner),
-    Laid(Arc<Layout>),
+    Memory(MemoryOwner),
+    Laid(Arc<Composition>),
 }
 
 /// Object that owns bytes in memory.
-type Owner = Arc<dyn AsRef<[u8]> + Send + Sync>;
+type MemoryOwner = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
 /// Weights composed of byte ranges of other weights.
-struct Layout {
+struct Composition {
     of: Weights,
     /// The ranges in order, without gaps.
-    parts: Vec<Part>,
+    parts: Vec<ByteRange>,
 }
 
 /// Range of bytes of other weights.
 #[derive(Clone, Copy)]
-struct Part {
+struct ByteRange {
     /// The offset in the composed weights.
     start: u64,
     /// The offset in the other weights; `None` for zeros.
@@ -85,7 +85,7 @@ impl Ranges {
     }
 }
 
-impl Layout {
+impl Composition {
     fn len(&self) -> u64 {
         self.parts.last().map_or(0, |part| part.start + part.length)
     }
@@ -152,14 +152,14 @@ struct Bin {
     length: u64,
     /// The state of the file when it was opened.
     stamp: Stamp,
-    window: Mutex<Window>,
+    window: Mutex<PageCache>,
 }
 
 /// Cache of the pages of a file around the last small constants that were read. The next constant is usually near.
 #[derive(Default)]
-struct Window {
+struct PageCache {
     /// Pages of the file; page `n` is at index `n` modulo the length.
-    pages: [Page; Window::PAGES],
+    pages: [Page; PageCache::PAGES],
 }
 
 #[derive(Default)]
@@ -168,7 +168,7 @@ struct Page {
     bytes: Vec<u8>,
 }
 
-impl Window {
+impl PageCache {
     const PAGES: usize = 16;
     const PAGE: u64 = 4 << 10;
 }
@@ -185,7 +185,7 @@ pub(crate) trait Content: Send + Sync {
 #[derive(Clone, Default)]
 struct Tail {
     /// The constants in order, each at a multiple of [`ALIGNMENT`] from the start of the tail.
-    pieces: Arc<Vec<Piece>>,
+    pieces: Arc<Vec<AddedConstant>>,
     /// The bytes of all stored constants.
     bytes: Arc<Vec<u8>>,
     /// The stored constants by the hash of their bytes.
@@ -194,37 +194,37 @@ struct Tail {
 
 /// An added constant.
 #[derive(Clone)]
-struct Piece {
+struct AddedConstant {
     /// The offset in the tail.
     start: u64,
-    source: Source,
+    source: PieceSource,
 }
 
 #[derive(Clone)]
-enum Source {
+enum PieceSource {
     /// Range of the stored bytes.
     Stored(Range<usize>),
     Made(Arc<dyn Content>),
 }
 
-impl Piece {
+impl AddedConstant {
     fn end(&self) -> u64 {
         self.start
             + match &self.source {
-                Source::Stored(range) => range.len() as u64,
-                Source::Made(content) => content.len(),
+                PieceSource::Stored(range) => range.len() as u64,
+                PieceSource::Made(content) => content.len(),
             }
     }
 }
 
 impl Tail {
     fn len(&self) -> u64 {
-        self.pieces.last().map_or(0, Piece::end)
+        self.pieces.last().map_or(0, AddedConstant::end)
     }
 
-    fn push(&mut self, source: Source) -> u64 {
+    fn push(&mut self, source: PieceSource) -> u64 {
         let start = self.len().next_multiple_of(ALIGNMENT);
-        Arc::make_mut(&mut self.pieces).push(Piece { start, source });
+        Arc::make_mut(&mut self.pieces).push(AddedConstant { start, source });
         start
     }
 
@@ -232,7 +232,7 @@ impl Tail {
     fn add(&mut self, bytes: &[u8]) -> u64 {
         let hash = hash::of(bytes);
         for piece in self.known.get(&hash).into_iter().flatten().filter_map(|&at| self.pieces.get(at)) {
-            if let Source::Stored(range) = &piece.source
+            if let PieceSource::Stored(range) = &piece.source
                 && self.bytes.get(range.clone()) == Some(bytes)
             {
                 return piece.start;
@@ -243,7 +243,7 @@ impl Tail {
         let start = stored.len();
         stored.extend_from_slice(bytes);
         let range = start..stored.len();
-        self.push(Source::Stored(range))
+        self.push(PieceSource::Stored(range))
     }
 
     /// Removes everything beyond this length of the tail.
@@ -251,8 +251,8 @@ impl Tail {
         let pieces = Arc::make_mut(&mut self.pieces);
         pieces.truncate(pieces.partition_point(|piece| piece.start < length));
         let stored = pieces.iter().rev().find_map(|piece| match &piece.source {
-            Source::Stored(range) => Some(range.end),
-            Source::Made(_) => None,
+            PieceSource::Stored(range) => Some(range.end),
+            PieceSource::Made(_) => None,
         });
         Arc::make_mut(&mut self.bytes).truncate(stored.unwrap_or(0));
         let count = pieces.len();
@@ -266,8 +266,8 @@ impl Tail {
     fn with<T>(&self, range: Range<u64>, look: impl FnOnce(&[u8]) -> T) -> Option<T> {
         let (source, within) = self.find(range)?;
         match source {
-            Source::Stored(stored) => self.stored(stored, within).map(look),
-            Source::Made(content) => {
+            PieceSource::Stored(stored) => self.stored(stored, within).map(look),
+            PieceSource::Made(content) => {
                 let mut bytes = Vec::with_capacity((within.end - within.start) as usize);
                 let read = content.read(within, &mut |part| {
                     bytes.extend_from_slice(part);
@@ -282,13 +282,13 @@ impl Tail {
     fn read(&self, range: Range<u64>, look: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> Option<io::Result<()>> {
         let (source, within) = self.find(range)?;
         match source {
-            Source::Stored(stored) => self.stored(stored, within).map(look),
-            Source::Made(content) => Some(content.read(within, look)),
+            PieceSource::Stored(stored) => self.stored(stored, within).map(look),
+            PieceSource::Made(content) => Some(content.read(within, look)),
         }
     }
 
     /// The source of a range's bytes and their position in it; `None` if the range crosses constants.
-    fn find(&self, range: Range<u64>) -> Option<(&Source, Range<u64>)> {
+    fn find(&self, range: Range<u64>) -> Option<(&PieceSource, Range<u64>)> {
         let at = self.pieces.partition_point(|piece| piece.start <= range.start).checked_sub(1)?;
         let piece = self.pieces.get(at).filter(|piece| range.end <= piece.end())?;
         Some((&piece.source, range.start - piece.start..range.end - piece.start))
@@ -304,8 +304,8 @@ impl Tail {
         for piece in each("write", self.pieces.iter()) {
             write(&[0; ALIGNMENT as usize][..(piece.start - end) as usize])?;
             match &piece.source {
-                Source::Stored(range) => write(self.bytes.get(range.clone()).unwrap_or_default())?,
-                Source::Made(content) => content.read(0..content.len(), write)?,
+                PieceSource::Stored(range) => write(self.bytes.get(range.clone()).unwrap_or_default())?,
+                PieceSource::Made(content) => content.read(0..content.len(), write)?,
             }
             end = piece.end();
         }
@@ -505,7 +505,7 @@ impl Weights {
     }
 
     pub(crate) fn add_made(&mut self, content: Arc<dyn Content>) -> u64 {
-        self.start_of_tail() + self.tail.push(Source::Made(content))
+        self.start_of_tail() + self.tail.push(PieceSource::Made(content))
     }
 
     /// Passes `length` bytes at `offset` to `look`, in order and in chunks.
@@ -561,7 +561,7 @@ impl Weights {
         let (mut parts, mut starts, mut start) = (Vec::with_capacity(order.len()), vec![0; all.len()], 0);
         for at in order {
             let (offset, length) = all[at];
-            parts.push(Part { start, offset: Some(offset), length });
+            parts.push(ByteRange { start, offset: Some(offset), length });
             starts[at] = start;
             start += length;
         }
@@ -579,7 +579,7 @@ impl Weights {
     /// Creates weights that replace those of a file. They are written even if the model is saved over its own file.
     pub(crate) fn in_place_of_file(bytes: Vec<u8>) -> Self {
         let length = bytes.len() as u64;
-        Self::from_bytes(bytes).laid_out(vec![Part { start: 0, offset: Some(0), length }])
+        Self::from_bytes(bytes).laid_out(vec![ByteRange { start: 0, offset: Some(0), length }])
     }
 
     /// Returns the same weights with another limit on the memory that the values of constants may take, in bytes.
@@ -625,8 +625,8 @@ impl Weights {
         self.budget.compute(elements, self.tail.bytes.len() as u64, self.base_len().unwrap_or(0))
     }
 
-    fn laid_out(&self, parts: Vec<Part>) -> Self {
-        let base = Base::Laid(Arc::new(Layout { of: self.clone(), parts }));
+    fn laid_out(&self, parts: Vec<ByteRange>) -> Self {
+        let base = Base::Laid(Arc::new(Composition { of: self.clone(), parts }));
         Self { base, tail: Tail::default(), ..self.clone() }
     }
 
@@ -731,17 +731,17 @@ impl fmt::Debug for Weights {
 
 impl Bin {
     fn with<T>(&self, offset: u64, length: usize, look: impl FnOnce(&[u8]) -> T) -> Option<T> {
-        let start = offset - offset % Window::PAGE;
+        let start = offset - offset % PageCache::PAGE;
         let within = (offset - start) as usize;
-        if within + length > Window::PAGE as usize {
+        if within + length > PageCache::PAGE as usize {
             let mut bytes = vec![0; length];
             read_exact_at(&self.file, &mut bytes, offset).ok()?;
             return Some(look(&bytes));
         }
         let mut window = self.window.lock().ok()?;
-        let page = &mut window.pages[(start / Window::PAGE) as usize % Window::PAGES];
+        let page = &mut window.pages[(start / PageCache::PAGE) as usize % PageCache::PAGES];
         if page.start != start || page.bytes.is_empty() {
-            page.bytes.resize((self.length - start).min(Window::PAGE) as usize, 0);
+            page.bytes.resize((self.length - start).min(PageCache::PAGE) as usize, 0);
             page.start = start;
             if read_exact_at(&self.file, &mut page.bytes, start).is_err() {
                 page.bytes.clear();

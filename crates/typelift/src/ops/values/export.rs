@@ -18,12 +18,12 @@ use crate::ops::values::conversion::Stored;
 #[derive(Debug)]
 pub struct Export<'m> {
     head: Vec<u8>,
-    parts: Vec<Part>,
+    parts: Vec<TensorBytes>,
     weights: &'m Weights,
 }
 
 #[derive(Debug)]
-enum Part {
+enum TensorBytes {
     /// Bytes of the weights, by offset and length.
     Stored(u64, u64),
     Computed(Vec<u8>),
@@ -93,19 +93,23 @@ impl<'m> Export<'m> {
         }
         // Wide types come first, so that each value has a place that is a multiple of its size.
         found.sort_by(|a, b| (a.0, &a.1.0).cmp(&(b.0, &b.1.0)));
-        let parts = found.iter().map(|(_, (.., size), offset)| Part::Stored(*offset, *size)).collect();
+        let parts = found.iter().map(|(_, (.., size), offset)| TensorBytes::Stored(*offset, *size)).collect();
         let head = safetensors::head(found.into_iter().map(|(_, tensor, _)| tensor));
         Ok(Self { head, parts, weights: model.weights() })
     }
 
     pub(crate) fn npy_stored(layer: &Layer, weights: &'m Weights) -> Result<Self, ExportError> {
         let (element_type, dims, offset, size) = stored(layer, weights)?;
-        Ok(Self { head: npy_head(layer, element_type, &dims)?, parts: vec![Part::Stored(offset, size)], weights })
+        Ok(Self {
+            head: npy_head(layer, element_type, &dims)?,
+            parts: vec![TensorBytes::Stored(offset, size)],
+            weights,
+        })
     }
 
     pub(crate) fn npy_of(layer: &Layer, values: &Array, weights: &'m Weights) -> Result<Self, ExportError> {
         let head = npy_head(layer, values.element_type, &values.dims)?;
-        Ok(Self { head, parts: vec![Part::Computed(values.encode().unwrap_or_default())], weights })
+        Ok(Self { head, parts: vec![TensorBytes::Computed(values.encode().unwrap_or_default())], weights })
     }
 
     /// Writes the file.
@@ -115,8 +119,10 @@ impl<'m> Export<'m> {
     pub fn write(&self, to: &mut dyn Write) -> io::Result<()> {
         to.write_all(&self.head)?;
         self.parts.iter().try_for_each(|part| match part {
-            Part::Stored(offset, size) => self.weights.each_piece(*offset, *size, &mut |bytes| to.write_all(bytes)),
-            Part::Computed(bytes) => to.write_all(bytes),
+            TensorBytes::Stored(offset, size) => {
+                self.weights.each_piece(*offset, *size, &mut |bytes| to.write_all(bytes))
+            }
+            TensorBytes::Computed(bytes) => to.write_all(bytes),
         })
     }
 }

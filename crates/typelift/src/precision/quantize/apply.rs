@@ -43,7 +43,7 @@ impl QuantizationPlan {
         model.edit(|graph| {
             self.renamed.iter().try_for_each(|(layer, name)| graph.set_name(*layer, name))?;
             self.changed().try_for_each(|constant| {
-                let Some(parts) = constant.source(&weights).map(|source| Parts::new(source, &recent)) else {
+                let Some(parts) = constant.source(&weights).map(|source| NewConstants::new(source, &recent)) else {
                     return Ok(());
                 };
                 Quantizer { graph: &mut *graph, constant, parts }.quantize()
@@ -107,7 +107,7 @@ pub(crate) fn forget(model: &mut Model) -> Result<(), EditError> {
 struct Quantizer<'e, 'm> {
     graph: &'e mut Edit<'m>,
     constant: &'e QuantizedConstant,
-    parts: Parts,
+    parts: NewConstants,
 }
 
 impl Quantizer<'_, '_> {
@@ -202,12 +202,12 @@ fn redirect(graph: &mut Edit<'_>, consumers: Vec<Input>, value: Output) -> Resul
 }
 
 /// Constants that replace a quantized one.
-struct Parts {
+struct NewConstants {
     source: Arc<Source>,
     recent: Arc<Recent>,
 }
 
-impl Parts {
+impl NewConstants {
     fn new(source: Source, recent: &Arc<Recent>) -> Self {
         Self { source: Arc::new(source), recent: recent.clone() }
     }

@@ -259,7 +259,7 @@ impl QuantizationPlan {
     /// A finding for each constant that cannot be quantized with these settings, with a fix.
     pub fn of(model: &Model, settings: &Quantization, kept: &Kept) -> Result<Self, Vec<Diagnostic>> {
         settings.check().map_err(|reason| vec![Diagnostic::new(Code::CannotQuantize, Text(reason))])?;
-        let (names, mut ignored) = (Names::of(model.graph()), Vec::new());
+        let (names, mut ignored) = (UniqueNames::of(model.graph()), Vec::new());
         let found = select::find(model.graph(), |weight: &Weight| {
             let is_kept = is_kept(weight, kept);
             ignored.extend(is_kept.then(|| names.name(weight.consumer)));
@@ -281,7 +281,7 @@ impl QuantizationPlan {
     /// # Errors
     /// A finding for each name that belongs to no constant with weights, and the errors of [`of`](Self::of).
     pub fn of_choices(model: &Model, choices: &[Choice]) -> Result<Self, Vec<Diagnostic>> {
-        let names = Names::of(model.graph());
+        let names = UniqueNames::of(model.graph());
         let found = select::find(model.graph(), |_| false).list.into_iter();
         let mut constants: Vec<_> =
             found.map(|weight| QuantizedConstant::new(&names, weight, None, Rule::Plan)).collect();
@@ -372,7 +372,7 @@ impl QuantizationPlan {
 }
 
 impl QuantizedConstant {
-    fn new(names: &Names<'_>, weight: Weight, to: Option<(Mode, Group)>, rule: Rule) -> Self {
+    fn new(names: &UniqueNames<'_>, weight: Weight, to: Option<(Mode, Group)>, rule: Rule) -> Self {
         let mut constant = Self {
             layer: weight.constant,
             name: names.name(weight.constant),
@@ -434,14 +434,14 @@ impl QuantizedConstant {
 }
 
 /// Names of a graph's layers after duplicates were renamed.
-struct Names<'g> {
+struct UniqueNames<'g> {
     graph: &'g Graph,
     renamed: Vec<(LayerId, String)>,
     /// Positions in `renamed`.
     places: HashMap<LayerId, usize>,
 }
 
-impl<'g> Names<'g> {
+impl<'g> UniqueNames<'g> {
     fn of(graph: &'g Graph) -> Self {
         let renamed = order::renamed(graph);
         let places = renamed.iter().enumerate().map(|(at, (layer, _))| (*layer, at)).collect();

@@ -133,7 +133,7 @@ pub(crate) fn is_code(ty: ElementType) -> bool {
 }
 
 /// Codes, and the layers between them and a Multiply.
-struct Codes<'g> {
+struct CodesPath<'g> {
     constant: &'g Layer,
     layers: Vec<LayerId>,
     zero: Option<LayerId>,
@@ -142,7 +142,7 @@ struct Codes<'g> {
     dims: Vec<usize>,
 }
 
-impl<'g> Codes<'g> {
+impl<'g> CodesPath<'g> {
     /// Searches the codes backwards from an input of a Multiply.
     fn find(graph: &'g Graph, multiply: LayerId, input: usize) -> Option<Self> {
         let mut at = source(graph, multiply, input)?;
@@ -180,7 +180,7 @@ pub(super) fn dims_of(layer: &Layer) -> Option<Vec<usize>> {
 /// The quantized constant that a Multiply computes, if it is one.
 fn recognize(graph: &Graph, weights: &Weights, multiply: LayerId) -> Option<QuantizedConstant> {
     let side = |input| {
-        let codes = Codes::find(graph, multiply, input)?;
+        let codes = CodesPath::find(graph, multiply, input)?;
         let scale = Operand::of(graph, weights, multiply, 1 - input)?;
         scale.fits(&codes.dims).then_some((codes, scale))
     };

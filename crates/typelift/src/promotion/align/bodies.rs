@@ -51,7 +51,7 @@ impl Aligner {
             }
             let declared: SmallVec<[ElementType; 2]> = reached.iter().map(|parameter| parameter.2).collect();
             let outside = operand(subject.producer(input), port);
-            let entrance = Entrance { layer, input, given: port.element_type() };
+            let entrance = FedParameters { layer, input, given: port.element_type() };
             let Some((common, reason)) = entrance.common_type(&self.rules, outside, &declared)? else { continue };
             differ = true;
             if port.element_type() != common {
@@ -113,13 +113,13 @@ impl Aligner {
 }
 
 /// Input of a layer, and the Parameters of its bodies that it feeds.
-struct Entrance<'a> {
+struct FedParameters<'a> {
     layer: &'a Layer,
     input: usize,
     given: ElementType,
 }
 
-impl Entrance<'_> {
+impl FedParameters<'_> {
     /// `None` if they agree, or if one is unknown.
     ///
     /// # Errors

@@ -50,9 +50,9 @@ struct Aligner {
     rules: RuleSet,
     weights: Weights,
     /// State of the current graph.
-    scope: Scope,
+    scope: AlignedGraph,
     /// States of the surrounding graphs, outermost first.
-    outer: Vec<Scope>,
+    outer: Vec<AlignedGraph>,
     /// Changes in each body when inferred with the declared types of its own Parameters.
     alone: BTreeMap<Place, Alignments>,
     /// Changes in each body when inferred with the types of the layer's inputs.
@@ -66,20 +66,20 @@ struct Aligner {
 
 /// State of one graph.
 #[derive(Default)]
-struct Scope {
+struct AlignedGraph {
     place: Place,
     alignments: Alignments,
 }
 
 impl Retyper for Aligner {
     fn enter(&mut self, owner: LayerId, at: usize) {
-        let inner = Scope { place: self.scope.place.body(owner, at), alignments: Alignments::default() };
+        let inner = AlignedGraph { place: self.scope.place.body(owner, at), alignments: Alignments::default() };
         self.outer.push(std::mem::replace(&mut self.scope, inner));
     }
 
     fn leave(&mut self, by_itself: bool) {
         let outer = self.outer.pop().unwrap_or_default();
-        let Scope { place, alignments } = std::mem::replace(&mut self.scope, outer);
+        let AlignedGraph { place, alignments } = std::mem::replace(&mut self.scope, outer);
         if by_itself {
             self.alone.insert(place.clone(), alignments.clone());
         }
@@ -171,7 +171,7 @@ impl Aligner {
         Self {
             rules,
             weights,
-            scope: Scope::default(),
+            scope: AlignedGraph::default(),
             outer: Vec::new(),
             alone: BTreeMap::new(),
             bodies: BTreeMap::new(),

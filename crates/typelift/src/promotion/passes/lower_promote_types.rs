@@ -20,7 +20,7 @@ pub(super) struct Lowering {
     with_noops: bool,
     /// Description of a Convert to each type, for reuse.
     converts: HashMap<ElementType, NewLayer>,
-    rule: Rule,
+    rule: TypeReason,
     /// Buffer for names.
     name: String,
 }
@@ -63,7 +63,7 @@ impl Lowering {
         graph: &mut Edit<'_>,
         promotions: &mut Promotions,
         at: usize,
-        shared: &mut Shared,
+        shared: &mut ExistingConverts,
         changes: &mut Changes,
     ) -> Result<(), EditError> {
         let Promotion { id, ports } = promotions.list[at];
@@ -120,9 +120,9 @@ impl Lowering {
 }
 
 /// Existing Converts, by source tensor and type.
-type Shared = HashMap<(Output, ElementType), Output>;
+type ExistingConverts = HashMap<(Output, ElementType), Output>;
 
-fn shared(graph: &Graph, converts: Vec<LayerId>) -> Shared {
+fn shared(graph: &Graph, converts: Vec<LayerId>) -> ExistingConverts {
     let made = converts.into_iter().filter_map(|id| {
         let made = id.output(0);
         Some(((graph.producer(id.input(0))?, graph.output(made)?.element_type()), made))
@@ -134,7 +134,7 @@ fn shared(graph: &Graph, converts: Vec<LayerId>) -> Shared {
 fn join(
     graph: &mut Edit<'_>,
     mut moved: Vec<LayerId>,
-    mut shared: Shared,
+    mut shared: ExistingConverts,
     changes: &mut Changes,
 ) -> Result<(), EditError> {
     let mut gone = HashSet::default();
@@ -293,14 +293,14 @@ impl Promotions {
 
 /// Reason for the type of a ConvertPromoteTypes, as a clause. Cached, because the next one is often equal.
 #[derive(Default)]
-struct Rule {
+struct TypeReason {
     /// The key of the cache: attributes, input types and ranks.
     attributes: AttributeList,
     operands: Vec<(ElementType, Option<usize>)>,
     clause: String,
 }
 
-impl Rule {
+impl TypeReason {
     /// Describes a promotion: ``ConvertPromoteTypes 2 `p` takes f16 from `a` and f32 from `b`: f16 with f32 gives f32:
     /// the wider float``.
     fn reason(&mut self, graph: &Graph, id: LayerId, promoted: &[Promoted; 2]) -> String {

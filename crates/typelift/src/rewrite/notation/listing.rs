@@ -74,7 +74,7 @@ pub(super) enum Tie {
 }
 
 /// Graph whose lines are being parsed.
-struct Frame {
+struct ListedGraph {
     /// The indentation of its lines, set by the first of them.
     indent: Option<usize>,
     /// A line with at most this indentation ends the graph.
@@ -85,7 +85,7 @@ struct Frame {
 impl Listing {
     pub(super) fn read(text: &str) -> Result<Self, NotationError> {
         let mut listing = Self { name: String::new(), version: IrVersion::V11, layers: Vec::new() };
-        let mut frames = vec![Frame { indent: None, outer: None, layers: Vec::new() }];
+        let mut frames = vec![ListedGraph { indent: None, outer: None, layers: Vec::new() }];
         let mut start = 0;
         for line in text.split_inclusive('\n') {
             let range = start..start + line.trim_end().len();
@@ -112,7 +112,7 @@ impl Listing {
                     return Err(cursor.error(range, format!("bodies nest deeper than {DEEPEST}")));
                 }
                 owner.bodies.push(body);
-                frames.push(Frame { indent: None, outer: Some(indent), layers: Vec::new() });
+                frames.push(ListedGraph { indent: None, outer: Some(indent), layers: Vec::new() });
                 continue;
             }
             frame.indent = Some(indent);
@@ -125,7 +125,7 @@ impl Listing {
 }
 
 /// Ends graphs that are complete, and adds each to its layer.
-fn close_frames(frames: &mut Vec<Frame>, is_over: impl Fn(&Frame) -> bool) {
+fn close_frames(frames: &mut Vec<ListedGraph>, is_over: impl Fn(&ListedGraph) -> bool) {
     while frames.len() > 1
         && let Some(frame) = frames.pop_if(|frame| is_over(frame))
     {

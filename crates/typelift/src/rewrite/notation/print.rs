@@ -18,14 +18,14 @@ const MOST_READ: u64 = 1024;
 /// Formats the graph as `typelift show` does, with the values of small constants.
 impl Display for Model {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        Printer { out: f, weights: &self.weights, with_names: false }.print_graph(&self.graph, 0)
+        ListingPrinter { out: f, weights: &self.weights, with_names: false }.print_graph(&self.graph, 0)
     }
 }
 
 /// Formats the graph as `typelift show` does. The values of constants are omitted, because they are not in the graph.
 impl Display for Graph {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        Printer { out: f, weights: &Weights::default(), with_names: false }.print_graph(self, 0)
+        ListingPrinter { out: f, weights: &Weights::default(), with_names: false }.print_graph(self, 0)
     }
 }
 
@@ -34,7 +34,7 @@ impl Display for Graph {
 impl Display for Layer {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let inputs = vec!["_".to_owned(); self.inputs().len()];
-        Printer { out: f, weights: &Weights::default(), with_names: false }.print_layer(self, &inputs, 0)
+        ListingPrinter { out: f, weights: &Weights::default(), with_names: false }.print_layer(self, &inputs, 0)
     }
 }
 
@@ -54,19 +54,19 @@ impl Model {
         if !self.name().is_empty() || self.version() != IrVersion::V11 {
             let _ = writeln!(out, "model {} version {}", Quoted::text(self.name()), self.version().number());
         }
-        let _ = Printer { out: &mut out, weights: &self.weights, with_names: true }.print_graph(&self.graph, 0);
+        let _ = ListingPrinter { out: &mut out, weights: &self.weights, with_names: true }.print_graph(&self.graph, 0);
         out
     }
 }
 
-struct Printer<'a, W: Write> {
+struct ListingPrinter<'a, W: Write> {
     out: &'a mut W,
     weights: &'a Weights,
     /// True if the names of tensors and of model outputs are printed.
     with_names: bool,
 }
 
-impl<W: Write> Printer<'_, W> {
+impl<W: Write> ListingPrinter<'_, W> {
     fn print_graph(&mut self, graph: &Graph, indent: usize) -> fmt::Result {
         for layer in graph.layers() {
             let inputs = graph.producers(layer.id()).into_iter().map(|feed| tensor(graph, feed));
@@ -145,7 +145,7 @@ impl Line {
         Self {
             id: layer.id(),
             name: Quoted::name(layer.name()).to_string(),
-            operation: Operation(layer).to_string(),
+            operation: ListedOperation(layer).to_string(),
             arguments: if has_arguments { format!("({arguments})") } else { String::new() },
             attributes: if attributes.is_empty() { String::new() } else { format!("{{{}}}", attributes.join(", ")) },
             names,
@@ -194,9 +194,9 @@ pub fn body_line(layer: &Layer, body: &Body) -> String {
 }
 
 /// Operation with its operation set, which is omitted if it is the default.
-struct Operation<'a>(&'a Layer);
+struct ListedOperation<'a>(&'a Layer);
 
-impl Display for Operation<'_> {
+impl Display for ListedOperation<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let layer = self.0;
         write!(f, "{}", Quoted::word(layer.ty()))?;

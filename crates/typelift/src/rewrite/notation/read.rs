@@ -109,7 +109,7 @@ impl Builder<'_> {
     }
 
     fn read_graph(&mut self, lines: &[LayerText]) -> Result<Graph, NotationError> {
-        let names = Names::new(lines);
+        let names = LayerNames::new(lines);
         let used = names.used_outputs(lines);
         let (mut graph, mut taken) = (Graph::default(), HashSet::new());
         for (line, id) in lines.iter().zip(ids(lines)) {
@@ -295,13 +295,13 @@ fn ids(lines: &[LayerText]) -> impl Iterator<Item = LayerId> {
 }
 
 /// Index of the names of a graph's layers.
-struct Names<'a> {
+struct LayerNames<'a> {
     ids: HashSet<LayerId>,
     /// First layer of each name.
     named: HashMap<&'a str, LayerId>,
 }
 
-impl<'a> Names<'a> {
+impl<'a> LayerNames<'a> {
     fn new(lines: &'a [LayerText]) -> Self {
         let mut named = HashMap::new();
         for (line, id) in lines.iter().zip(ids(lines)) {

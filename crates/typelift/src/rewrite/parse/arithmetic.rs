@@ -4,14 +4,14 @@ use std::ops::Range;
 
 use typelift_promote::ElementType;
 
-use super::{Mode, Parser};
+use super::{Parser, Section};
 use crate::rewrite::notation::{Literal, NotationError, element_type};
 use crate::rewrite::term::{
     Chain, ChainKind, DimPattern, DimsPart, FUNCTIONS, Factor, Function, LayerTerm, Number, TermKind, Times,
 };
 
 /// Factor or summand that is being parsed.
-struct Part {
+struct ChainItem {
     factor: Factor,
     /// The position in the text.
     span: Range<usize>,
@@ -36,18 +36,18 @@ impl Parser<'_> {
             break;
         }
         match &parts[..] {
-            [Part { factor: Factor { term, power: 1.0, optional: false }, .. }] => Ok(*term),
+            [ChainItem { factor: Factor { term, power: 1.0, optional: false }, .. }] => Ok(*term),
             _ => self.join(kind, parts, start..self.cursor.at),
         }
     }
 
-    fn part(&mut self, kind: ChainKind, sign: f64) -> Result<Part, NotationError> {
+    fn part(&mut self, kind: ChainKind, sign: f64) -> Result<ChainItem, NotationError> {
         let start = self.cursor.start();
         let (term, power, optional) = match kind {
             ChainKind::Sum => (self.patterns(&[("*", 1.0), ("/", -1.0)], ChainKind::Product)?, 1.0, false),
             ChainKind::Product => self.factor()?,
         };
-        Ok(Part { factor: Factor { term, power: power * sign, optional }, span: start..self.cursor.at })
+        Ok(ChainItem { factor: Factor { term, power: power * sign, optional }, span: start..self.cursor.at })
     }
 
     /// Parses `x`, `x^2`, `x?`, `-x`.
@@ -58,7 +58,7 @@ impl Parser<'_> {
             self.cursor.eat("-");
             let (term, power, optional) = self.deeper(Self::factor)?;
             let minus = self.number(start..start + 1, -1.0)?;
-            let parts = [(minus, 1.0, false), (term, power, optional)].map(|(term, power, optional)| Part {
+            let parts = [(minus, 1.0, false), (term, power, optional)].map(|(term, power, optional)| ChainItem {
                 factor: Factor { term, power, optional },
                 span: start..self.cursor.at,
             });
@@ -82,9 +82,9 @@ impl Parser<'_> {
 
     /// Combines factors or summands into one chain. Numbers are computed, and nested chains of the same kind are
     /// flattened.
-    fn join(&mut self, kind: ChainKind, parts: Vec<Part>, span: Range<usize>) -> Result<usize, NotationError> {
+    fn join(&mut self, kind: ChainKind, parts: Vec<ChainItem>, span: Range<usize>) -> Result<usize, NotationError> {
         let mut chain = Chain { kind, factors: Vec::new(), literal: None };
-        for Part { factor, span } in parts {
+        for ChainItem { factor, span } in parts {
             match self.side.terms[factor.term].kind.clone() {
                 TermKind::Literal(literal) if literal.dims.is_empty() => {
                     fold(&mut chain, literal.numbers[0].to_float(), factor.power, false, span);
@@ -339,7 +339,7 @@ impl Parser<'_> {
     ) -> Result<usize, NotationError> {
         let mut operands = of.iter().enumerate();
         let tensor = operands.find(|&(at, &operand)| !function.looks_at(at) && !self.is_constant(operand));
-        let Some((_, &tensor)) = tensor.filter(|_| self.mode == Mode::Replacement) else {
+        let Some((_, &tensor)) = tensor.filter(|_| self.mode == Section::Replacement) else {
             return self.put(span, TermKind::Compute(function, of));
         };
         let operation = match function {
@@ -370,7 +370,7 @@ impl Parser<'_> {
             let operand = self.deeper(Self::operand)?;
             return self.compute(start..self.cursor.at, Function::Negate, vec![operand]);
         }
-        if self.mode == Mode::Replacement
+        if self.mode == Section::Replacement
             && let Some(term) = self.matched_operation(start)?
         {
             return Ok(term);
@@ -397,7 +397,7 @@ impl Parser<'_> {
     ) -> Result<usize, NotationError> {
         let operand = match self.mode {
             _ if function == Function::Count => Self::counted,
-            Mode::Condition => Self::comparison,
+            Section::Condition => Self::comparison,
             _ => Self::sum,
         };
         let measures = std::mem::replace(&mut self.measures, function.looks_at(0));
@@ -442,7 +442,9 @@ impl Parser<'_> {
     /// Parses a word in a condition as an element type.
     pub(super) fn type_named(&mut self, start: usize, text: &str) -> Result<Option<usize>, NotationError> {
         match ElementType::from_name(text) {
-            Some(ty) if self.mode == Mode::Condition => self.put(start..self.cursor.at, TermKind::Type(ty)).map(Some),
+            Some(ty) if self.mode == Section::Condition => {
+                self.put(start..self.cursor.at, TermKind::Type(ty)).map(Some)
+            }
             _ => Ok(None),
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use super::{Mode, Parser};
+use super::{Parser, Section};
 use crate::ops;
 use crate::rewrite::notation::{Cursor, NotationError};
 use crate::rewrite::pattern::Allowed;
@@ -43,7 +43,7 @@ pub(in crate::rewrite) fn starts_clause(line: &str) -> bool {
 
 pub(super) fn split(text: &str, range: Range<usize>) -> Result<Clauses, NotationError> {
     let mut marks = vec![(Clause::Pattern, range.start, range.start)];
-    let mut at = Marks { cursor: Cursor::within(text, range.clone()), depth: 0 };
+    let mut at = OuterCharacters { cursor: Cursor::within(text, range.clone()), depth: 0 };
     while let Some(place) = at.next_outside() {
         let rest = &text[place..range.end];
         let before = text[range.start..place].chars().next_back().unwrap_or(' ');
@@ -109,7 +109,7 @@ pub(super) struct Item {
 /// Parses definitions: `a = P, (b, c) = Q`. Each begins at the start, after a comma, or on a new line.
 fn items(text: &str, range: Range<usize>) -> Result<Vec<Item>, NotationError> {
     let mut starts = vec![(range.start, range.start)];
-    let mut at = Marks { cursor: Cursor::within(text, range.clone()), depth: 0 };
+    let mut at = OuterCharacters { cursor: Cursor::within(text, range.clone()), depth: 0 };
     while let Some(place) = at.next_outside() {
         let next = place + 1;
         if text[place..].starts_with([',', '\n']) && head(&mut Cursor::within(text, next..range.end)).is_some() {
@@ -148,12 +148,12 @@ pub(super) fn head(cursor: &mut Cursor) -> Option<(Vec<String>, bool)> {
 }
 
 /// Iterator over the characters of a text outside of brackets, quotes and comments.
-struct Marks<'a> {
+struct OuterCharacters<'a> {
     cursor: Cursor<'a>,
     depth: usize,
 }
 
-impl Marks<'_> {
+impl OuterCharacters<'_> {
     fn next_outside(&mut self) -> Option<usize> {
         loop {
             let at = self.cursor.at;
@@ -266,7 +266,7 @@ impl<'a> Parser<'a> {
 
     /// Parses the definitions of `where`.
     pub(super) fn define(&mut self, text: &'a str, clauses: &Clauses) -> Result<(), NotationError> {
-        self.mode = Mode::Pattern;
+        self.mode = Section::Pattern;
         for Item { names, is_list, body } in &clauses.definitions {
             self.cursor = Cursor::within(text, body.clone());
             let term = self.alternatives()?;

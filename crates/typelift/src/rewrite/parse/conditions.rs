@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Mode, Parser};
+use super::{Parser, Section};
 use crate::base::name_pattern::NamePattern;
 use crate::rewrite::notation::{Literal, NotationError};
 use crate::rewrite::term::{Function, Predicate, TermKind};
@@ -10,7 +10,7 @@ use crate::rewrite::term::{Function, Predicate, TermKind};
 impl Parser<'_> {
     /// Parses all conditions of a rule: `rank(x) == 4 && (static(x) || !constant(y))`.
     pub(super) fn conditions(&mut self) -> Result<(), NotationError> {
-        self.mode = Mode::Condition;
+        self.mode = Section::Condition;
         let term = self.either_holds()?;
         // Operands of the outermost `&&` become separate conditions, each with its own reason.
         let parts = match &self.side.terms[term].kind {
@@ -93,7 +93,7 @@ impl Parser<'_> {
     /// The variable for a section of a name, such as `i` of `{i}`.
     pub(super) fn part_of_name(&mut self, start: usize, text: &str) -> Result<Option<usize>, NotationError> {
         let known = self.parsed.variables.iter().position(|known| known == text);
-        match known.filter(|_| self.mode == Mode::Condition) {
+        match known.filter(|_| self.mode == Section::Condition) {
             Some(variable) => self.put(start..self.cursor.at, TermKind::Variable(variable)).map(Some),
             None => Ok(None),
         }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Mode, Parser};
+use super::{Parser, Section};
 use crate::base::names::nearest;
 use crate::ops::{self, AttrKind};
 use crate::rewrite::notation::{NotationError, attribute_value, word};
@@ -29,7 +29,7 @@ impl Parser<'_> {
         if text.is_empty() {
             return Err(self.cursor.expected("an operation, a name or a number"));
         }
-        if let (false, Some(file)) = (is_quoted || self.mode == Mode::Pattern, self.file(&text)?) {
+        if let (false, Some(file)) = (is_quoted || self.mode == Section::Pattern, self.file(&text)?) {
             return Ok((self.put(start..self.cursor.at, TermKind::File(file.into()))?, false));
         }
         let word_end = self.cursor.at;
@@ -40,14 +40,14 @@ impl Parser<'_> {
         if self.sources.is_some() {
             return Ok((self.source(start, text, is_quoted)?, false));
         }
-        if is_quoted && self.mode == Mode::Replacement {
+        if is_quoted && self.mode == Section::Replacement {
             return Ok((self.put(start..self.cursor.at, TermKind::Tensor(text))?, false));
         }
         if is_quoted {
             return Err(self.cursor.expected("`(` after the operation"));
         }
         match self.mode {
-            Mode::Pattern => self.tensor(start, text),
+            Section::Pattern => self.tensor(start, text),
             _ => match self.type_named(start, &text)? {
                 Some(term) => Ok((term, false)),
                 None => Ok((self.bound(start, &text)?, false)),
@@ -80,7 +80,7 @@ impl Parser<'_> {
             return Ok(None);
         }
         self.cursor = ahead;
-        if let (true, Some(marker)) = (self.mode != Mode::Pattern, optional.clone().or(shared.clone())) {
+        if let (true, Some(marker)) = (self.mode != Section::Pattern, optional.clone().or(shared.clone())) {
             return Err(self.cursor.error(marker, "`?` and `&` are only permitted in patterns"));
         }
         let (optional, shared) = (optional.is_some(), shared.is_some());
@@ -88,19 +88,19 @@ impl Parser<'_> {
     }
 
     fn operation(&mut self, start: usize, head: Head) -> Result<usize, NotationError> {
-        if head.version.is_none() && head.text == "fold" && self.mode == Mode::Replacement {
+        if head.version.is_none() && head.text == "fold" && self.mode == Section::Replacement {
             return self.fold(start);
         }
         if head.version.is_none() {
             let function = FUNCTIONS.iter().find(|(name, ..)| *name == head.text);
-            if let Some(&(name, function, ..)) = function.filter(|_| self.mode != Mode::Pattern) {
+            if let Some(&(name, function, ..)) = function.filter(|_| self.mode != Section::Pattern) {
                 return self.function(start, name, function);
             }
-            if self.mode == Mode::Pattern && self.definitions.get(&head.text).is_some() {
+            if self.mode == Section::Pattern && self.definitions.get(&head.text).is_some() {
                 return self.inline(start, &head.text);
             }
         }
-        if self.mode == Mode::Condition {
+        if self.mode == Section::Condition {
             let error = self.cursor.error(head.span.clone(), format!("`{}` is not a function", head.text));
             let names: Vec<_> = FUNCTIONS.iter().map(|row| row.0).collect();
             let near = nearest(&head.text, names.iter().copied());
@@ -183,7 +183,7 @@ impl Parser<'_> {
             (None, _) if is_quoted => text,
             (None, _) => {
                 let unknown = error(format!("`{text}` is not an operation"));
-                let functions = FUNCTIONS.iter().map(|row| row.0).filter(|_| self.mode != Mode::Pattern);
+                let functions = FUNCTIONS.iter().map(|row| row.0).filter(|_| self.mode != Section::Pattern);
                 let near = || nearest(&text, ops::all().map(|row| row.name()).chain(functions));
                 let extension = || format!("write `\"{text}\"(…)` for an operation of an extension");
                 return Err(match ops::meant(&text) {
@@ -210,7 +210,7 @@ impl Parser<'_> {
             }
             if let Some(list) = self.list()? {
                 layer.inputs.push(list);
-            } else if self.mode == Mode::Pattern {
+            } else if self.mode == Section::Pattern {
                 let input = self.alternatives()?;
                 self.input(&mut layer, input)?;
             } else {
@@ -237,7 +237,7 @@ impl Parser<'_> {
         let span = start..self.cursor.at;
         let is_unknown = rows_of(&layer).is_empty();
         let term = self.put(span, TermKind::Layer(layer))?;
-        if (self.mode == Mode::Pattern || is_unknown) && self.constraint(term)? {
+        if (self.mode == Section::Pattern || is_unknown) && self.constraint(term)? {
             return Err(self.cursor.error(self.span(term), "an operation is not a constant"));
         }
         Ok(term)
@@ -257,11 +257,11 @@ impl Parser<'_> {
             Some(_) => {
                 return Err(self.cursor.error(span, format!("`{text}` is a single tensor elsewhere in the rule")));
             }
-            None if self.mode != Mode::Pattern && text == "_" => {
+            None if self.mode != Section::Pattern && text == "_" => {
                 let error = self.cursor.error(span, "`_...` means any tensors");
                 return Err(error.with_help("name the list in the pattern: `xs...`"));
             }
-            None if self.mode == Mode::Pattern => {
+            None if self.mode == Section::Pattern => {
                 self.parsed.names.push(Name { is_list: true, ..Name::new(text) });
                 self.parsed.names.len() - 1
             }
@@ -300,7 +300,7 @@ impl Parser<'_> {
     fn rest(&mut self, layer: &LayerTerm, has: fn(&LayerTerm) -> Rest) -> Result<Rest, NotationError> {
         let start = self.cursor.start();
         self.cursor.expect("...")?;
-        if self.mode == Mode::Pattern {
+        if self.mode == Section::Pattern {
             return Ok(Rest::Any);
         }
         let pattern = &self.parsed.side;
@@ -322,7 +322,7 @@ impl Parser<'_> {
         let is_list = |input: &&usize| matches!(self.side.terms[**input].kind, TermKind::List(_));
         let lists = layer.inputs.iter().filter(is_list).count();
         let is_open = layer.optional_inputs > 0 || layer.more_inputs != Rest::None;
-        if lists > 0 && is_open && self.mode == Mode::Pattern {
+        if lists > 0 && is_open && self.mode == Section::Pattern {
             let message = "a layer with a list cannot have optional inputs or `...`";
             return Err(self.cursor.error(layer.head.clone(), message));
         }
@@ -381,7 +381,7 @@ impl Parser<'_> {
         if ahead.eat("$") {
             self.cursor = ahead.clone();
             let variable = self.variable()?;
-            if self.mode == Mode::Pattern || self.cursor.sees(",") || self.cursor.sees("}") {
+            if self.mode == Section::Pattern || self.cursor.sees(",") || self.cursor.sees("}") {
                 return Ok(AttributeValue::Variable(variable));
             }
             self.cursor.at = start;
@@ -395,11 +395,11 @@ impl Parser<'_> {
                 self.cursor = ahead;
                 Ok(AttributeValue::Text(text))
             }
-            _ if self.mode == Mode::Pattern && is_name => {
+            _ if self.mode == Section::Pattern && is_name => {
                 let word = self.cursor.word().to_owned();
                 Ok(AttributeValue::Term(self.tensor(start, word)?.0))
             }
-            _ if self.mode == Mode::Replacement && is_number => Ok(AttributeValue::Term(self.sum()?)),
+            _ if self.mode == Section::Replacement && is_number => Ok(AttributeValue::Term(self.sum()?)),
             _ => attribute_value(&mut self.cursor).map(AttributeValue::Text),
         }
     }

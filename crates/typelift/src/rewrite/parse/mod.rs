@@ -94,7 +94,7 @@ pub(super) fn expression(
 ) -> Result<Expression, NotationError> {
     let definitions = Definitions::default();
     let mut parser = Parser::new(Cursor::within(text, range), &definitions);
-    parser.mode = Mode::Replacement;
+    parser.mode = Section::Replacement;
     parser.sources = Some(Sources { found: Vec::new(), is_constant });
     let root = parser.sum()?;
     if !parser.cursor.is_done() {
@@ -113,7 +113,7 @@ struct Sources<'a> {
 
 /// Section of a rule that is being parsed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Mode {
+enum Section {
     Pattern,
     Condition,
     Replacement,
@@ -124,7 +124,7 @@ struct Parser<'a> {
     /// The pattern as far as it is parsed; its terms are added at the end.
     parsed: Pattern,
     side: Side,
-    mode: Mode,
+    mode: Section,
     depth: usize,
     most_terms: usize,
     definitions: &'a Definitions,
@@ -150,7 +150,7 @@ impl<'a> Parser<'a> {
             cursor,
             parsed: Pattern::default(),
             side: Side::default(),
-            mode: Mode::Pattern,
+            mode: Section::Pattern,
             depth: 0,
             most_terms: MOST_TERMS,
             definitions,
@@ -220,7 +220,7 @@ impl<'a> Parser<'a> {
     }
 
     fn replacement(&mut self) -> Result<Side, NotationError> {
-        self.mode = Mode::Replacement;
+        self.mode = Section::Replacement;
         let start = self.cursor.start();
         let outputs = self.parsed.side.outputs.clone();
         let names: Vec<_> = outputs.iter().map(|&at| self.parsed.names[at].text.clone()).collect();

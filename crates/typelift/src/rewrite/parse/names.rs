@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Mode, Parser};
+use super::{Parser, Section};
 use crate::base::names::nearest;
 use crate::ops;
 use crate::ops::values::array::ArrayFile;
@@ -14,7 +14,7 @@ use crate::rewrite::term::{Link, Name, Source, TermKind};
 const MOST_IN_CHAIN: usize = 16;
 
 /// Set of names, by position.
-type Names = std::collections::BTreeSet<usize>;
+type NameSet = std::collections::BTreeSet<usize>;
 
 impl Parser<'_> {
     pub(super) fn bind(&mut self, text: String, constant: bool) -> usize {
@@ -113,7 +113,7 @@ impl Parser<'_> {
             if let Some(term) = self.part_of_name(start, text)? {
                 return Ok(term);
             }
-            if self.mode == Mode::Replacement && self.definitions.is_tensor(text) {
+            if self.mode == Section::Replacement && self.definitions.is_tensor(text) {
                 return self.put(span, TermKind::Tensor(text.to_owned()));
             }
             return Err(self.unknown_name(span, text));
@@ -121,11 +121,11 @@ impl Parser<'_> {
         self.check_no_list(&span, name)?;
         let known = &self.parsed.names[name];
         let (certain, constant) = (known.certain || known.neutral.is_some(), known.constant);
-        if self.mode == Mode::Replacement && self.cursor.eat_word("else") {
+        if self.mode == Section::Replacement && self.cursor.eat_word("else") {
             let otherwise = self.power()?;
             return self.put(start..self.cursor.at, TermKind::Else { name, otherwise });
         }
-        if !certain && !self.may_lack && self.mode == Mode::Replacement {
+        if !certain && !self.may_lack && self.mode == Section::Replacement {
             let message = format!("`{text}` exists only if an optional layer is present");
             return Err(self
                 .cursor
@@ -222,7 +222,7 @@ impl Parser<'_> {
         let known = self.parsed.variables.iter().position(|known| known == name);
         match known {
             Some(at) => Ok(at),
-            None if self.mode != Mode::Pattern => {
+            None if self.mode != Section::Pattern => {
                 let error = self.cursor.error(start - 1..self.cursor.at, format!("`${name}` is not in the pattern"));
                 let near = nearest(name, self.parsed.variables.iter().map(String::as_str));
                 Err(error.with_near(near.map(|near| format!("${near}")).as_deref()))
@@ -236,7 +236,7 @@ impl Parser<'_> {
 
     /// Marks the names that every match has.
     pub(super) fn find_certain(&mut self) -> Result<(), NotationError> {
-        let mut all: Names = self.side.outputs.iter().copied().collect();
+        let mut all: NameSet = self.side.outputs.iter().copied().collect();
         for root in self.side.roots.clone() {
             all.extend(self.names_of(root, &mut Vec::new())?);
         }
@@ -249,7 +249,7 @@ impl Parser<'_> {
     /// Finds the names that connect each root to earlier ones.
     pub(super) fn find_links(&mut self) -> Result<(), NotationError> {
         let roots = self.side.roots.clone();
-        let mut known = Names::new();
+        let mut known = NameSet::new();
         for (at, &root) in roots.iter().enumerate() {
             let names = self.names_of(root, &mut Vec::new())?;
             let is_link = |name: &&usize| !self.parsed.names[**name].constant && !self.parsed.names[**name].is_list;
@@ -287,9 +287,9 @@ impl Parser<'_> {
     }
 
     /// `open` contains the names whose definitions are being visited.
-    fn names_of(&self, term: usize, open: &mut Vec<usize>) -> Result<Names, NotationError> {
+    fn names_of(&self, term: usize, open: &mut Vec<usize>) -> Result<NameSet, NotationError> {
         let union = |terms: &[usize], open: &mut Vec<usize>| {
-            terms.iter().try_fold(Names::new(), |mut names, &term| {
+            terms.iter().try_fold(NameSet::new(), |mut names, &term| {
                 names.extend(self.names_of(term, open)?);
                 Ok(names)
             })
@@ -316,7 +316,7 @@ impl Parser<'_> {
                 union(&certain.collect::<Vec<_>>(), open)
             }
             TermKind::Either(branches) => {
-                let mut common: Option<Names> = None;
+                let mut common: Option<NameSet> = None;
                 for branch in branches {
                     let mut names = self.names_of(branch.term, open)?;
                     names.extend(branch.with.iter().filter_map(|setting| match setting {
@@ -327,12 +327,12 @@ impl Parser<'_> {
                 }
                 Ok(common.unwrap_or_default())
             }
-            _ => Ok(Names::new()),
+            _ => Ok(NameSet::new()),
         }
     }
 
-    fn names_defined_by(&self, name: usize, open: &mut Vec<usize>) -> Result<Names, NotationError> {
-        let Some(definition) = &self.parsed.names[name].definition else { return Ok(Names::new()) };
+    fn names_defined_by(&self, name: usize, open: &mut Vec<usize>) -> Result<NameSet, NotationError> {
+        let Some(definition) = &self.parsed.names[name].definition else { return Ok(NameSet::new()) };
         if open.contains(&name) {
             let message = format!("`{}` is defined by itself", self.parsed.names[name].text);
             return Err(self.cursor.error(self.span(definition.term), message));

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::clauses::{Clauses, Item};
-use super::{Mode, Parser};
+use super::{Parser, Section};
 use crate::rewrite::notation::{Cursor, NotationError};
 use crate::rewrite::term::{Branch, LayerName, LayerTerm, TermKind};
 
@@ -59,7 +59,7 @@ impl<'a> Parser<'a> {
             return Ok(None);
         };
         let RightItem { item, term, is_open } = &self.right[at];
-        let (item, known) = (item.clone(), term.filter(|_| self.mode == Mode::Replacement));
+        let (item, known) = (item.clone(), term.filter(|_| self.mode == Section::Replacement));
         if *is_open {
             return Err(self.cursor.error(item.body, format!("`{name}` is defined by itself")));
         }
@@ -93,7 +93,7 @@ impl<'a> Parser<'a> {
         }
         self.right[at].is_open = false;
         self.cursor = cursor;
-        if self.mode == Mode::Replacement {
+        if self.mode == Section::Replacement {
             self.right[at].term = Some(term);
         }
         Ok(term)
@@ -101,7 +101,7 @@ impl<'a> Parser<'a> {
 
     /// Parses `as "{root}/scaled"` after an operation: the name of the new layer.
     pub(super) fn layer_name(&mut self) -> Result<Option<LayerName>, NotationError> {
-        if self.mode != Mode::Replacement || !self.cursor.eat_word("as") {
+        if self.mode != Section::Replacement || !self.cursor.eat_word("as") {
             return Ok(None);
         }
         let start = self.cursor.start();

@@ -48,7 +48,7 @@ const PREFIXES: [&str; 10] = [
 const NAMED: usize = 3;
 
 /// A pair of tensors of an adapter.
-struct Pair {
+struct AdapterPair {
     /// Name of the layer in the adapter.
     name: String,
     down: Array,
@@ -138,7 +138,7 @@ fn describe(graph: &Graph, id: LayerId) -> String {
 }
 
 /// Reads the pairs of an adapter. Also returns the names of tensors that belong to no pair.
-fn read(tensors: &Tensors<'_>, config: &Value) -> Result<(Vec<Pair>, Vec<String>), String> {
+fn read(tensors: &Tensors<'_>, config: &Value) -> Result<(Vec<AdapterPair>, Vec<String>), String> {
     let names: Vec<&str> = tensors.names().collect();
     let of_dora = |name: &&&str| name.contains("lora_magnitude_vector") || name.ends_with("dora_scale");
     if let Some(name) = names.iter().find(of_dora) {
@@ -163,7 +163,7 @@ fn read(tensors: &Tensors<'_>, config: &Value) -> Result<(Vec<Pair>, Vec<String>
             Some((base, up, true)) => {
                 let (down, up) = (tensors.get(name)?, tensors.get(&up)?);
                 let factor = factor(tensors, config, base, down.dims.first().copied().unwrap_or(0))?;
-                pairs.push(Pair { name: base.to_owned(), down, up, factor });
+                pairs.push(AdapterPair { name: base.to_owned(), down, up, factor });
             }
             None if !name.ends_with(".alpha") => unused.push(name.to_owned()),
             _ => {}
@@ -264,7 +264,7 @@ fn find<'t>(graph: &Graph, targets: &'t [Target], name: &str) -> Result<Option<&
     Ok(None)
 }
 
-fn apply(model: &mut Model, target: &Target, pair: &Pair, factor: f64, lets: &Lets) -> Result<(), String> {
+fn apply(model: &mut Model, target: &Target, pair: &AdapterPair, factor: f64, lets: &Lets) -> Result<(), String> {
     let graph = model.graph();
     let weights = graph.producer(target.layer.input(1)).and_then(|tensor| Some((tensor, graph.output(tensor)?)));
     let dims = weights.and_then(|(_, port)| port.shape().to_static());
@@ -315,7 +315,7 @@ fn apply(model: &mut Model, target: &Target, pair: &Pair, factor: f64, lets: &Le
 }
 
 /// Computes the adapter in a branch of its own, beside weights that cannot be changed exactly.
-fn branch(model: &mut Model, target: &Target, pair: &Pair, factor: f64) -> Result<(), EditError> {
+fn branch(model: &mut Model, target: &Target, pair: &AdapterPair, factor: f64) -> Result<(), EditError> {
     model.edit(|edit| {
         let layer = edit.layer(target.layer).ok_or(EditError::NoLayer(target.layer))?;
         let (name, version) = (layer.name().to_owned(), layer.version().to_owned());

@@ -27,11 +27,11 @@ pub(super) struct Statement {
     file: Option<PathBuf>,
     /// The permitted numbers of applications of the rule `name`.
     pub(super) expected: Option<RangeInclusive<usize>>,
-    run: Arc<Run>,
+    run: Arc<EditFunction>,
 }
 
 /// Edits an inferred model.
-type Run = dyn Fn(&mut Model, &mut Lets) -> Result<(), String> + Send + Sync;
+type EditFunction = dyn Fn(&mut Model, &mut Lets) -> Result<(), String> + Send + Sync;
 
 /// Kind of statement.
 pub(super) struct Kind {

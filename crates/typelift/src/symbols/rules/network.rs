@@ -5,7 +5,7 @@ use crate::symbols::Noticed;
 use crate::symbols::walk::{Dims, Length};
 
 /// Windows along one axis.
-struct Window {
+struct AxisWindow {
     /// Elements from the first to the last of a window.
     span: i64,
     stride: i64,
@@ -20,7 +20,7 @@ fn per_axis(rule: &Rule, name: &'static str, count: usize, default: i64) -> Opti
 }
 
 /// Demands that a window fits, and returns the number of windows.
-fn windows(rule: &mut Rule, length: Length, window: &Window, rounding: &str) -> Length {
+fn windows(rule: &mut Rule, length: Length, window: &AxisWindow, rounding: &str) -> Length {
     let length = length?;
     let room = rule.arena().plus(length, window.pads - window.span)?;
     let zero = rule.number(0);
@@ -72,7 +72,7 @@ fn spatial(rule: &mut Rule, data: &[Length], kernel: &[Length], rounding: &str) 
             (_, Some(kernel)) => {
                 let span = (kernel - 1).checked_mul(*dilations.get(axis)?)?.checked_add(1)?;
                 let pads = begin.get(axis)?.checked_add(*end.get(axis)?)?;
-                let window = Window { span, stride, pads, begin: *begin.get(axis)? };
+                let window = AxisWindow { span, stride, pads, begin: *begin.get(axis)? };
                 windows(rule, length, &window, rounding)
             }
             _ => None,

@@ -76,7 +76,7 @@ fn uninterrupted() -> io::Result<RwLockReadGuard<'static, bool>> {
 }
 
 /// Preparation of the replacement of one file; its lock excludes other processes.
-struct Place {
+struct StagedFile {
     folder: Folder,
     hash: String,
     /// The suffixes of the files that may exist, in the order of removal: the graph of a pair before its weights.
@@ -87,7 +87,7 @@ struct Place {
     lock: Option<File>,
 }
 
-impl Place {
+impl StagedFile {
     /// Starts a replacement of a file; waits if another process is replacing it. `settle` deals with the remains of a
     /// killed run. An interrupt waits for it: it would remove these remains, which the pair may need.
     fn new(file: &Path, settle: impl Fn(&mut Self) -> io::Result<()>) -> io::Result<Self> {
@@ -248,7 +248,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for StagedFile {
     fn drop(&mut self) {
         // The lock prevents that a signal ends the process between the two steps.
         let _interrupted_or_not = INTERRUPTED.read();
@@ -262,14 +262,14 @@ impl Drop for Place {
 
 /// Replacement of one file.
 pub(super) struct Single {
-    place: Place,
+    place: StagedFile,
     replaces: bool,
 }
 
 impl Single {
     /// Begins to replace a file; waits if another process is replacing it.
     pub(super) fn new(file: &Path) -> io::Result<Self> {
-        let place = Place::new(file, |place| {
+        let place = StagedFile::new(file, |place| {
             place.restore(NEW, file)?;
             place.clear()
         })?;
@@ -291,7 +291,7 @@ impl Single {
 pub(super) struct Pair<'a> {
     xml: &'a Path,
     bin: &'a Path,
-    place: Place,
+    place: StagedFile,
     /// True if an existing file is replaced, so that the replacement must be synced first.
     replaces: bool,
 }
@@ -300,7 +300,7 @@ impl<'a> Pair<'a> {
     /// Begins to replace a pair; waits if another process is replacing it. Completes or removes the remains of a killed
     /// run.
     pub(super) fn new(xml: &'a Path, bin: &'a Path) -> io::Result<Self> {
-        let place = Place::new(xml, |place| {
+        let place = StagedFile::new(xml, |place| {
             place.settle(xml, bin)?;
             place.clear()
         })?;
@@ -358,7 +358,7 @@ impl<'a> Pair<'a> {
         let is_link = fs::symlink_metadata(self.xml).is_ok_and(|found| found.is_symlink());
         if let (true, Ok(mut old)) = (is_link, File::open(self.xml)) {
             let copy = self.place.create(OLD)?;
-            Place::fill(copy, Some(self.xml), |copy| io::copy(&mut old, copy).map(drop))?;
+            StagedFile::fill(copy, Some(self.xml), |copy| io::copy(&mut old, copy).map(drop))?;
             step()?;
             return fs::remove_file(self.xml).map(|()| true);
         }
@@ -401,7 +401,7 @@ impl<'a> Pair<'a> {
 pub(super) fn recover(xml: &Path) -> io::Result<bool> {
     let Some(folder) = Folder::open(&folder_of(xml))? else { return Ok(false) };
     sweep(&folder);
-    let Some(mut place) = Place::left(folder, xml)? else { return Ok(false) };
+    let Some(mut place) = StagedFile::left(folder, xml)? else { return Ok(false) };
     let _uninterrupted = uninterrupted()?;
     let completed = place.settle(xml, &xml.with_extension("bin"))?;
     if let Some(lock) = place.lock.take() {
@@ -413,7 +413,7 @@ pub(super) fn recover(xml: &Path) -> io::Result<bool> {
 /// True if a killed process left a pair without its graph. Waits while another process is replacing it.
 pub(super) fn is_half_written(xml: &Path) -> io::Result<bool> {
     let Some(folder) = Folder::open(&folder_of(xml))? else { return Ok(false) };
-    Ok(Place::left(folder, xml)?.is_some_and(|place| place.left_to_do(xml).is_some()))
+    Ok(StagedFile::left(folder, xml)?.is_some_and(|place| place.left_to_do(xml).is_some()))
 }
 
 /// Removes files of one replacement.

@@ -44,27 +44,32 @@ fn in_parts<E>(
 }
 
 /// Chunk of the text of a graph, and the changes in it.
-struct Part<'g> {
+struct TextChunk<'g> {
     span: Span,
     layers: &'g [&'g Layer],
-    edges: &'g [(Span, Edge<'g>)],
+    edges: &'g [(Span, PositionEdge<'g>)],
     /// New edges for the end of `<edges>`; only the last chunk has any.
-    added: &'g [Edge<'g>],
+    added: &'g [PositionEdge<'g>],
     removed: &'g [Span],
 }
 
 /// Division of the source text into chunks with their layers and edges.
 struct Division<'g> {
-    parts: Vec<Part<'g>>,
+    parts: Vec<TextChunk<'g>>,
     /// The minimum length of a chunk, except the last.
     length: u32,
-    edges: &'g [(Span, Edge<'g>)],
+    edges: &'g [(Span, PositionEdge<'g>)],
     removed: &'g [Span],
 }
 
 impl<'g> Division<'g> {
     /// Divides the source text at the ends of layers and edges.
-    fn divide(mut self, model: &'g Model, layers: &'g [&'g Layer], added: &'g [Edge<'g>]) -> Vec<Part<'g>> {
+    fn divide(
+        mut self,
+        model: &'g Model,
+        layers: &'g [&'g Layer],
+        added: &'g [PositionEdge<'g>],
+    ) -> Vec<TextChunk<'g>> {
         let graph = &model.graph;
         let mut done = 0;
         // Edges are edited after layers. If the file has edges before layers, the text is one chunk.
@@ -103,20 +108,20 @@ impl<'g> Division<'g> {
         let (edges, edges_left) = self.edges.split_at(self.edges.partition_point(|(span, _)| span.start < end));
         let (removed, removed_left) = self.removed.split_at(self.removed.partition_point(|span| span.start < end));
         (self.edges, self.removed) = (edges_left, removed_left);
-        self.parts.push(Part { span, layers, edges, added: &[], removed });
+        self.parts.push(TextChunk { span, layers, edges, added: &[], removed });
     }
 }
 
 /// Edge to write: output of a layer to input of another one, by position.
-type Edge<'g> = (&'g Layer, usize, &'g Layer, usize);
+type PositionEdge<'g> = (&'g Layer, usize, &'g Layer, usize);
 
 /// Edges of a graph that differ from the source.
 #[derive(Default)]
 struct Edges<'g> {
     /// Edges that replace others, or are inserted at the position of an empty span; sorted.
-    placed: Vec<(Span, Edge<'g>)>,
+    placed: Vec<(Span, PositionEdge<'g>)>,
     /// Edges for the end of `<edges>`.
-    added: Vec<Edge<'g>>,
+    added: Vec<PositionEdge<'g>>,
 }
 
 impl<'g> Edges<'g> {
@@ -163,7 +168,7 @@ type PrintBody<'a> = fn(&mut Printer<'a>, &Body);
 
 /// Elements that were found in the text of a layer.
 #[derive(Default)]
-struct LayerText<'l, 'a> {
+struct LayerElements<'l, 'a> {
     data: bool,
     input: bool,
     /// The position of `<output>`.
@@ -173,7 +178,7 @@ struct LayerText<'l, 'a> {
     joints: Vec<(String, &'l Body, PrintBody<'a>)>,
 }
 
-impl<'l, 'a> LayerText<'l, 'a> {
+impl<'l, 'a> LayerElements<'l, 'a> {
     fn new(layer: &'l Layer) -> Self {
         let mut text = Self::default();
         for body in layer.bodies.iter().filter(|body| body.rejoined) {
@@ -190,7 +195,7 @@ impl<'l, 'a> LayerText<'l, 'a> {
 }
 
 /// Attributes of a tag by name and value; `None` for one that was already compared.
-type Written<'e> = SmallVec<[Option<(&'e str, &'e str)>; 8]>;
+type TagAttributes<'e> = SmallVec<[Option<(&'e str, &'e str)>; 8]>;
 
 struct Splice<'a> {
     refresh_ports: bool,
@@ -210,7 +215,7 @@ impl<'a> Splice<'a> {
     }
 
     /// Appends a chunk of the source to `out`, with its changes.
-    fn print(mut self, model: &Model, part: &Part, out: &mut String) {
+    fn print(mut self, model: &Model, part: &TextChunk, out: &mut String) {
         if part.span.start == 0 {
             self.version(model);
             if self.constraints.opening {
@@ -272,11 +277,11 @@ impl<'a> Splice<'a> {
         let layers: Vec<_> = graph.layers().collect();
         let Edges { placed, added } = Edges::new(graph);
         let (span, removed) = (graph.span.unwrap_or_default(), graph.removed());
-        self.part(graph, &Part { span, layers: &layers, edges: &placed, added: &added, removed });
+        self.part(graph, &TextChunk { span, layers: &layers, edges: &placed, added: &added, removed });
     }
 
     /// Applies the changes of one chunk.
-    fn part(&mut self, graph: &Graph, part: &Part) {
+    fn part(&mut self, graph: &Graph, part: &TextChunk) {
         part.removed.iter().for_each(|&span| self.delete(span));
         let layers = self.layers(graph, part.layers);
         self.edges(part.edges);
@@ -300,7 +305,7 @@ impl<'a> Splice<'a> {
     }
 
     /// Appends new layers and edges after all existing ones.
-    fn lists(&mut self, graph: &Graph, layers: &[&Layer], edges: &[Edge<'_>]) {
+    fn lists(&mut self, graph: &Graph, layers: &[&Layer], edges: &[PositionEdge<'_>]) {
         let print_layers = |printer: &mut Printer<'a>| {
             for &layer in layers {
                 printer.line();
@@ -362,7 +367,7 @@ impl<'a> Splice<'a> {
         added
     }
 
-    fn edges(&mut self, edges: &[(Span, Edge<'_>)]) {
+    fn edges(&mut self, edges: &[(Span, PositionEdge<'_>)]) {
         for &(span, (from, from_port, to, to_port)) in edges {
             let gap = if span.start == span.end { self.gap_before(span.start) } else { "" };
             self.edit(span, Layout::INLINE, |printer| {
@@ -406,7 +411,7 @@ impl<'a> Splice<'a> {
         let (ty, version) = (Some(layer.ty()), Some(layer.version()));
         let head = [("name", Some(&*layer.name)), ("type", ty), ("version", version)];
         self.attributes(&tokens, &root, head.into_iter().chain([("output_names", layer.output_names())]))?;
-        let mut text = LayerText::new(layer);
+        let mut text = LayerElements::new(layer);
         // The first element of each kind is used, as in the reader.
         while let Some(child) = tokens.child(Some(&root))? {
             match child.name() {
@@ -441,7 +446,7 @@ impl<'a> Splice<'a> {
     }
 
     /// The second span is the layer's start tag.
-    fn missing(&mut self, graph: &Graph, layer: &Layer, (span, tag): (Span, Span), text: &LayerText<'_, 'a>) {
+    fn missing(&mut self, graph: &Graph, layer: &Layer, (span, tag): (Span, Span), text: &LayerElements<'_, 'a>) {
         let print_data = |printer: &mut Printer<'a>| {
             printer.line();
             printer.data(layer);
@@ -661,9 +666,9 @@ impl<'a> Splice<'a> {
         tokens: &Tokens<'a>,
         element: &'e Element<'a>,
         wanted: impl IntoIterator<Item = (&'n str, Option<&'n str>)>,
-    ) -> Result<Written<'e>, Fatal> {
+    ) -> Result<TagAttributes<'e>, Fatal> {
         let written = Tokens::attributes(element).map(|it| it.map(Some));
-        let mut written = written.collect::<Result<Written, _>>()?;
+        let mut written = written.collect::<Result<TagAttributes, _>>()?;
         let name_end = element.tag_span.start + 1 + element.name().len() as u32;
         let end = written.last().copied().flatten().map_or(name_end, |(_, text)| tokens.span_of(text).end + 1);
         let mut next = 0;

@@ -15,7 +15,7 @@ const LONGEST_HEADER: u64 = 100_000_000;
 
 /// A tensor as the header describes it.
 #[derive(Deserialize)]
-struct Item<'a> {
+struct HeaderTensor<'a> {
     dtype: Option<String>,
     #[serde(borrow)]
     shape: Option<&'a RawValue>,
@@ -41,7 +41,7 @@ pub(super) fn describe(file: &File, length: u64) -> Result<BTreeMap<String, Stor
 }
 
 /// Describes a tensor. The bytes of all tensors are at `start`.
-fn tensor(name: &str, item: Item<'_>, start: u64, length: u64) -> Result<Stored, String> {
+fn tensor(name: &str, item: HeaderTensor<'_>, start: u64, length: u64) -> Result<Stored, String> {
     let shape = item.shape.and_then(|shape| dims_of(shape.get()));
     let (Some(dtype), Some(shape), Some([from, to])) = (item.dtype, shape, item.data_offsets) else {
         return Err(format!("its header describes `{name}` incompletely"));

@@ -32,10 +32,10 @@ trait Half {
     fn value(code: u16) -> f32;
 }
 
-struct F16;
-struct Bf16;
+struct HalfFloat;
+struct BrainFloat;
 
-impl Half for F16 {
+impl Half for HalfFloat {
     const TYPE: ElementType = ElementType::F16;
     const INFINITE: u16 = 0x7c00;
     const NORMAL: u16 = 0;
@@ -65,7 +65,7 @@ impl Half for F16 {
     }
 }
 
-impl Half for Bf16 {
+impl Half for BrainFloat {
     const TYPE: ElementType = ElementType::Bf16;
     const INFINITE: u16 = 0x7f80;
     const NORMAL: u16 = 0x0080;
@@ -97,10 +97,10 @@ fn greatest(a: u32, b: u32) -> u32 {
 /// Converts the bytes of f32 values to a 16-bit float, or the reverse; `None` for other types.
 pub(super) fn convert(from: ElementType, to: ElementType, bytes: &[u8]) -> Option<Vec<u8>> {
     match (from, to) {
-        (ElementType::F32, ElementType::F16) => Some(narrow::<F16>(bytes)),
-        (ElementType::F32, ElementType::Bf16) => Some(narrow::<Bf16>(bytes)),
-        (ElementType::F16, ElementType::F32) => Some(widen::<F16>(bytes)),
-        (ElementType::Bf16, ElementType::F32) => Some(widen::<Bf16>(bytes)),
+        (ElementType::F32, ElementType::F16) => Some(narrow::<HalfFloat>(bytes)),
+        (ElementType::F32, ElementType::Bf16) => Some(narrow::<BrainFloat>(bytes)),
+        (ElementType::F16, ElementType::F32) => Some(widen::<HalfFloat>(bytes)),
+        (ElementType::Bf16, ElementType::F32) => Some(widen::<BrainFloat>(bytes)),
         _ => None,
     }
 }
@@ -108,10 +108,10 @@ pub(super) fn convert(from: ElementType, to: ElementType, bytes: &[u8]) -> Optio
 /// Counts the losses of [`convert`]; `None` for other types.
 pub(super) fn audit(from: ElementType, to: ElementType, bytes: &[u8], audit: &mut Audit) -> Option<()> {
     match (from, to) {
-        (ElementType::F32, ElementType::F16) => count_narrowed::<F16>(bytes, audit),
-        (ElementType::F32, ElementType::Bf16) => count_narrowed::<Bf16>(bytes, audit),
-        (ElementType::F16, ElementType::F32) => count_widened::<F16>(bytes, audit),
-        (ElementType::Bf16, ElementType::F32) => count_widened::<Bf16>(bytes, audit),
+        (ElementType::F32, ElementType::F16) => count_narrowed::<HalfFloat>(bytes, audit),
+        (ElementType::F32, ElementType::Bf16) => count_narrowed::<BrainFloat>(bytes, audit),
+        (ElementType::F16, ElementType::F32) => count_widened::<HalfFloat>(bytes, audit),
+        (ElementType::Bf16, ElementType::F32) => count_widened::<BrainFloat>(bytes, audit),
         _ => return None,
     }
     Some(())
@@ -139,9 +139,9 @@ fn widen<H: Half>(bytes: &[u8]) -> Vec<u8> {
 }
 
 fn count_narrowed<H: Half>(bytes: &[u8], audit: &mut Audit) {
-    let limits = Limits::of(H::TYPE);
+    let limits = HalfLimits::of(H::TYPE);
     for block in bytes.chunks(4 * BLOCK) {
-        let mut tally = Tally::default();
+        let mut tally = LaneCounts::default();
         let (lanes, rest) = block.as_chunks();
         // The last block is filled with zeros, which do not change the counts.
         let mut last = [0; 4 * LANES];
@@ -170,7 +170,7 @@ fn count_widened<H: Half>(bytes: &[u8], audit: &mut Audit) {
 }
 
 /// Limits of a 16-bit float type.
-struct Limits {
+struct HalfLimits {
     largest: f32,
     overflow: f32,
     normal: f32,
@@ -179,7 +179,7 @@ struct Limits {
     counts_nan: bool,
 }
 
-impl Limits {
+impl HalfLimits {
     fn of(to: ElementType) -> Self {
         let Range { largest, overflow, normal, least, inexact, .. } = Range::of(ElementType::F32, to);
         let [largest, overflow, normal, least, inexact] =
@@ -191,7 +191,7 @@ impl Limits {
 
 /// Counts for each vector lane.
 #[derive(Default)]
-struct Tally {
+struct LaneCounts {
     rounded: [u32; LANES],
     overflowed: [u32; LANES],
     vanished: [u32; LANES],
@@ -205,10 +205,10 @@ struct Tally {
     within: [f32; LANES],
 }
 
-impl Tally {
+impl LaneCounts {
     /// The array length is constant, because with profile-guided optimization the compiler would not vectorize a
     /// variable loop.
-    fn add<H: Half>(&mut self, to: &Limits, values: &[u8; 4 * LANES]) {
+    fn add<H: Half>(&mut self, to: &HalfLimits, values: &[u8; 4 * LANES]) {
         for (lane, bytes) in values.as_chunks().0.iter().enumerate() {
             let value = f32::from_le_bytes(*bytes);
             let becomes = H::nearest(value).0;

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use typelift_promote::{ElementType, Fidelity, fidelity};
 
-use super::Search;
+use super::TypeSearch;
 use super::scope::Scope;
 use super::ties::wider;
 use crate::base::hash::HashSet;
@@ -82,16 +82,16 @@ pub(super) enum Verdict {
 
 /// Result of inferring a layer after a group of its inputs got one type.
 #[derive(Clone, Debug)]
-struct Trial {
+struct GroupTrial {
     pub(super) to: ElementType,
     /// True if all inputs of the group may be converted to it.
     permitted: bool,
-    fit: Fit,
+    fit: TypeFit,
     pub(super) makes: Vec<ElementType>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fit {
+enum TypeFit {
     /// The outputs have the declared types.
     AsDeclared,
     /// The layer accepts the type, but its outputs have other types than declared.
@@ -101,7 +101,7 @@ enum Fit {
     Refused,
 }
 
-impl<'a> Search<'a> {
+impl<'a> TypeSearch<'a> {
     pub(super) fn case(&self, scope: usize, layer: &'a Layer, operation: &'static Operation) -> Option<Case<'a>> {
         let Scope { graph, .. } = &self.scopes[scope];
         let tensors: Vec<Output> = graph.producers(layer.id()).into_iter().map_while(|feed| feed).collect();
@@ -199,24 +199,24 @@ impl<'a> Search<'a> {
         let asked = asked.filter(|_| !is_stale).chain(fault.wants);
         let given = group.iter().filter_map(|&input| Some(case.ports.get(input)?.element_type()));
         let mentioned: Vec<_> = asked.chain(given).filter(|&ty| ty != ElementType::Dynamic).collect();
-        let mut trials: Vec<Trial> = Vec::new();
+        let mut trials: Vec<GroupTrial> = Vec::new();
         for to in case.declared_types().into_iter().chain(mentioned.iter().copied()) {
             if trials.iter().all(|trial| trial.to != to) {
                 trials.push(self.try_type(case, &group, to));
             }
         }
-        let fitting = |fit: Fit, permitted: bool| {
+        let fitting = |fit: TypeFit, permitted: bool| {
             let fits = trials.iter().filter(move |trial| trial.fit == fit && trial.permitted == permitted);
             let (mut named, others): (Vec<_>, Vec<_>) = fits.partition(|trial| mentioned.contains(&trial.to));
             if named.is_empty() {
                 named = others;
             }
-            named.into_iter().cloned().collect::<Vec<Trial>>()
+            named.into_iter().cloned().collect::<Vec<GroupTrial>>()
         };
-        let as_declared = fitting(Fit::AsDeclared, true);
-        let forbidden = fitting(Fit::AsDeclared, false);
+        let as_declared = fitting(TypeFit::AsDeclared, true);
+        let forbidden = fitting(TypeFit::AsDeclared, false);
         let options =
-            if as_declared.is_empty() && forbidden.is_empty() { fitting(Fit::Taken, true) } else { as_declared };
+            if as_declared.is_empty() && forbidden.is_empty() { fitting(TypeFit::Taken, true) } else { as_declared };
         if let [option] = &options[..] {
             let to = option.to;
             let ground = match case.declared_types().contains(&to) {
@@ -229,7 +229,7 @@ impl<'a> Search<'a> {
         if !options.is_empty() {
             return self.weigh(case, group, &options);
         }
-        match (forbidden.first(), fitting(Fit::Further, true).first()) {
+        match (forbidden.first(), fitting(TypeFit::Further, true).first()) {
             (Some(trial), _) => Verdict::Refuse(Choice { group, to: trial.to, ground: String::new() }),
             (None, Some(trial)) => {
                 let ground = format!("the layer accepts only {}", trial.to);
@@ -240,19 +240,19 @@ impl<'a> Search<'a> {
     }
 
     /// Infers a layer after a group of its inputs got another type.
-    fn try_type(&mut self, case: &Case, group: &[usize], to: ElementType) -> Trial {
+    fn try_type(&mut self, case: &Case, group: &[usize], to: ElementType) -> GroupTrial {
         let scope = &self.scopes[case.scope];
         let survives = |tensor| group.len() > 1 && self.survives(case.scope, tensor, to);
         let permitted = case.sources(group).all(|tensor| scope.permits(tensor, to) || survives(tensor));
         let answer = self.ask_with(case, group, to);
         let fit = match &answer {
-            Ok(outputs) if case.matches(outputs) => Fit::AsDeclared,
-            Ok(_) => Fit::Taken,
-            Err(next) if next.inputs.iter().all(|input| !group.contains(input)) => Fit::Further,
-            Err(_) => Fit::Refused,
+            Ok(outputs) if case.matches(outputs) => TypeFit::AsDeclared,
+            Ok(_) => TypeFit::Taken,
+            Err(next) if next.inputs.iter().all(|input| !group.contains(input)) => TypeFit::Further,
+            Err(_) => TypeFit::Refused,
         };
         let makes = answer.unwrap_or_default().into_iter().map(|output| output.element_type).collect();
-        Trial { to, permitted, fit, makes }
+        GroupTrial { to, permitted, fit, makes }
     }
 
     fn survives(&self, scope: usize, tensor: Output, to: ElementType) -> bool {
@@ -263,7 +263,7 @@ impl<'a> Search<'a> {
     /// Chooses one of several possible types. If the outputs do not depend on the choice, it is deferred. Otherwise
     /// the most frequent type of the inputs is chosen, where constants count less. OpenVINO's rules decide between
     /// equally frequent ones.
-    fn weigh(&mut self, case: &Case, group: Vec<usize>, options: &[Trial]) -> Verdict {
+    fn weigh(&mut self, case: &Case, group: Vec<usize>, options: &[GroupTrial]) -> Verdict {
         if options.iter().all(|option| option.makes == options[0].makes) {
             return Verdict::Tied(group, options.iter().map(|option| option.to).collect());
         }

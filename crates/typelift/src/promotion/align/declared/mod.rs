@@ -58,11 +58,11 @@ pub(crate) struct Overrides {
 /// Finds the changes that an inferred model needs. Declared types are ignored where that leads to fewer changes, and
 /// to fewer contradictions with constants and Converts.
 pub(crate) fn find(model: &Model, known: &Overrides) -> Repair {
-    let (mut best, _) = Search::new(model, known, Stale::default()).run();
+    let (mut best, _) = TypeSearch::new(model, known, Stale::default()).run();
     if best.contradictions < 2 || !known.changed.is_empty() || !known.relaxed.is_empty() {
         return best;
     }
-    let (by_inputs, regions) = Search::new(model, known, Stale::All).run();
+    let (by_inputs, regions) = TypeSearch::new(model, known, Stale::All).run();
     let is_better = |other: &Repair, best: &Repair| {
         let is_cheaper = (1..best.cost).contains(&other.cost) && other.contradictions < best.contradictions;
         other.refusals.is_empty() && is_cheaper
@@ -70,7 +70,7 @@ pub(crate) fn find(model: &Model, known: &Overrides) -> Repair {
     let mut stale = HashSet::default();
     for region in regions.into_iter().take(MOST_REGIONS) {
         let with_region: HashSet<_> = stale.iter().copied().chain(region).collect();
-        let (found, _) = Search::new(model, known, Stale::Of(with_region.clone())).run();
+        let (found, _) = TypeSearch::new(model, known, Stale::Of(with_region.clone())).run();
         if is_better(&found, &best) {
             (best, stale) = (found, with_region);
         }
@@ -111,7 +111,7 @@ fn type_attributes(layer: Option<&Layer>) -> impl Iterator<Item = &'static ops::
     operation.into_iter().flat_map(Operation::type_attributes)
 }
 
-struct Search<'a> {
+struct TypeSearch<'a> {
     scopes: Vec<Scope<'a>>,
     model: &'a Model,
     known: &'a Overrides,
@@ -123,7 +123,7 @@ struct Search<'a> {
     refusals: Vec<Diagnostic>,
 }
 
-impl<'a> Search<'a> {
+impl<'a> TypeSearch<'a> {
     fn new(model: &'a Model, known: &'a Overrides, stale: Stale) -> Self {
         let mut scopes = vec![Scope::new(model, &model.graph, Place::default())];
         let mut next = 0;

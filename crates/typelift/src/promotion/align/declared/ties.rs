@@ -5,13 +5,13 @@ use std::rc::Rc;
 
 use typelift_promote::{ElementType, Operand, openvino};
 
-use super::Search;
+use super::TypeSearch;
 use super::scope::{Scope, Tie};
 use crate::base::hash::{HashMap, HashSet};
 use crate::findings::described;
 use crate::model::graph::{Input, Layer, Output};
 
-impl Search<'_> {
+impl TypeSearch<'_> {
     /// Chooses the types of inputs that must agree and on which no output depends: those that need the fewest
     /// Converts. Layers that share a tensor are considered together.
     pub(super) fn untie(&mut self, scope: usize) {

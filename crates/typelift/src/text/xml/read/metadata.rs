@@ -17,7 +17,7 @@ use crate::model::graph::{IrVersion, Layer};
 type Refused = (Message, &'static str);
 
 /// Values of an attribute that OpenVINO can read.
-enum Reads {
+enum ReadableValues {
     /// The attribute has no value, or any value is valid.
     Anything,
     /// No value is valid: only OpenVINO itself uses the attribute.
@@ -27,20 +27,20 @@ enum Reads {
 }
 
 /// The `rt_info` attributes of version 0 that OpenVINO 2026.4.1 reads.
-const RT_INFO: &[(&str, Reads)] = &[
-    ("DisableConstantFolding", Reads::Nothing),
-    ("DisablePrecisionConversion", Reads::If("value", conversions)),
-    ("decompression", Reads::Anything),
-    ("fused_names", Reads::Anything),
-    ("layout", Reads::If("layout", layout)),
-    ("memory_type", Reads::Anything),
-    ("nms_selected_indices", Reads::Nothing),
-    ("old_api_map_element_type", Reads::If("value", element_type)),
-    ("old_api_map_order", Reads::If("value", order)),
-    ("precise", Reads::Anything),
-    ("preprocessing", Reads::Anything),
-    ("primitives_priority", Reads::Anything),
-    ("strides_propagation", Reads::Nothing),
+const RT_INFO: &[(&str, ReadableValues)] = &[
+    ("DisableConstantFolding", ReadableValues::Nothing),
+    ("DisablePrecisionConversion", ReadableValues::If("value", conversions)),
+    ("decompression", ReadableValues::Anything),
+    ("fused_names", ReadableValues::Anything),
+    ("layout", ReadableValues::If("layout", layout)),
+    ("memory_type", ReadableValues::Anything),
+    ("nms_selected_indices", ReadableValues::Nothing),
+    ("old_api_map_element_type", ReadableValues::If("value", element_type)),
+    ("old_api_map_order", ReadableValues::If("value", order)),
+    ("precise", ReadableValues::Anything),
+    ("preprocessing", ReadableValues::Anything),
+    ("primitives_priority", ReadableValues::Anything),
+    ("strides_propagation", ReadableValues::Nothing),
 ];
 
 impl<'a> Read<'a> {
@@ -96,12 +96,12 @@ fn rt_attribute(tokens: &Tokens<'_>, element: &Element<'_>, seen: &mut SmallVec<
         return Some(refusal.at(element.tag_span, "the second").help("remove one of them"));
     }
     match reads {
-        Reads::Nothing => {
+        ReadableValues::Nothing => {
             let message = message!("rt_info has `{}`, which OpenVINO cannot read"; name);
             let refusal = Diagnostic::new(Code::InvalidValue, message);
             return Some(refusal.at(element.tag_span, "only OpenVINO itself uses this attribute").help("remove it"));
         }
-        Reads::If(attribute, check) => {
+        ReadableValues::If(attribute, check) => {
             seen.push(known);
             let value = written(attribute)?;
             let (reason, help) = check(&decode(value)).err()?;
@@ -109,7 +109,7 @@ fn rt_attribute(tokens: &Tokens<'_>, element: &Element<'_>, seen: &mut SmallVec<
             let refusal = Diagnostic::new(Code::InvalidValue, message).at(tokens.span_of(value), reason);
             return Some(refusal.help(help));
         }
-        Reads::Anything => seen.push(known),
+        ReadableValues::Anything => seen.push(known),
     }
     None
 }
@@ -121,9 +121,9 @@ fn rt_attribute(tokens: &Tokens<'_>, element: &Element<'_>, seen: &mut SmallVec<
 pub(crate) fn metadata_attribute(name: &str, value: &str) -> Result<Option<&'static str>, String> {
     match RT_INFO.iter().find(|(known, _)| *known == name) {
         None => Ok(None),
-        Some((_, Reads::Nothing)) => Err("only OpenVINO itself uses this attribute".to_owned()),
-        Some((_, Reads::Anything)) => Ok(Some("value")),
-        Some((_, Reads::If(attribute, check))) => match check(value) {
+        Some((_, ReadableValues::Nothing)) => Err("only OpenVINO itself uses this attribute".to_owned()),
+        Some((_, ReadableValues::Anything)) => Ok(Some("value")),
+        Some((_, ReadableValues::If(attribute, check))) => match check(value) {
             Ok(()) => Ok(Some(attribute)),
             Err((reason, help)) => Err(format!("{reason}; {help}")),
         },

@@ -98,7 +98,7 @@ struct Read<'a> {
     parsed_ports: Parsed<'a, Shape>,
     parsed_inputs: Parsed<'a, Arc<[InputPort]>>,
     /// Cache of the text after `<data>` of a layer, if it contains only ports.
-    parsed_rests: Parsed<'a, Ports>,
+    parsed_rests: Parsed<'a, LayerPorts>,
     /// Index in `last` of each operation, by type and version.
     operations: HashMap<(&'a str, &'a str), usize>,
     last: Vec<Last<'a>>,
@@ -107,7 +107,7 @@ struct Read<'a> {
 }
 
 /// The inputs and outputs of a layer.
-type Ports = (Arc<[InputPort]>, SmallVec<[OutputPort; 1]>);
+type LayerPorts = (Arc<[InputPort]>, SmallVec<[OutputPort; 1]>);
 
 /// The last layer of an operation. The next layer with equal text shares its data.
 struct Last<'a> {
