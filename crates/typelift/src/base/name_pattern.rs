@@ -2,9 +2,10 @@
 //! a number from 0 to 5. `{i}` matches one section of the name, between `.`, `/` or `:`, and captures it as `i`.
 
 use std::iter::Peekable;
+use std::ops::Range;
 use std::str::Chars;
 
-use crate::base::hash::HashSet;
+use crate::base::hash::{HashMap, HashSet};
 
 /// Characters that separate the sections of a name.
 const BORDERS: [char; 3] = ['.', '/', ':'];
@@ -75,9 +76,10 @@ impl NamePattern {
             return (self.text == name).then(Vec::new);
         }
         let name: Vec<_> = name.chars().collect();
-        let mut fit =
-            MatchAttempt { pieces: &self.pieces, name: &name, known, parts: Vec::new(), dead: HashSet::default() };
-        fit.fits(0, 0).then_some(fit.parts)
+        let attempt = MatchAttempt { pieces: &self.pieces, name: &name, known };
+        let spans = attempt.spans()?.into_iter().zip(&self.pieces);
+        let wildcards = spans.filter(|(_, piece)| !matches!(piece, PatternPiece::Letter(_)));
+        Some(wildcards.map(|(span, _)| name[span].iter().collect()).collect())
     }
 
     pub(crate) fn named(&self, name: &str, known: &dyn Fn(&str) -> Option<String>) -> Option<Vec<(&str, String)>> {
@@ -139,65 +141,61 @@ fn braces(inner: &[char]) -> Option<PatternPiece> {
     is_name.then_some(PatternPiece::Part(text))
 }
 
-/// Attempt to match a pattern with a name, by backtracking.
+/// Attempt to match a pattern with a name, by backtracking. It is a loop, because a name may have millions of letters.
 struct MatchAttempt<'a> {
     pieces: &'a [PatternPiece],
     name: &'a [char],
     known: &'a dyn Fn(&str) -> Option<String>,
-    parts: Vec<String>,
-    /// Positions in pattern and name from which matching has failed before.
-    dead: HashSet<(usize, usize)>,
 }
 
 impl MatchAttempt<'_> {
-    fn fits(&mut self, piece: usize, at: usize) -> bool {
-        let Some(wanted) = self.pieces.get(piece) else { return at == self.name.len() };
-        if let PatternPiece::Letter(letter) = wanted {
-            return self.name.get(at) == Some(letter) && self.fits(piece + 1, at + 1);
-        }
-        if self.dead.contains(&(piece, at)) {
-            return false;
-        }
-        let rest = self.name.len() - at.min(self.name.len());
-        let mut ends = match wanted {
-            PatternPiece::Any => 0..=rest,
-            PatternPiece::Part(_) => 1..=self.name[at..].iter().take_while(|letter| !BORDERS.contains(letter)).count(),
-            PatternPiece::Number(..) => {
-                let digits = self.name[at..].iter().take_while(|letter| letter.is_ascii_digit()).count();
-                digits..=digits
+    /// Returns the letters of the name that each piece matches, as few as possible for the first pieces.
+    fn spans(&self) -> Option<Vec<Range<usize>>> {
+        let (mut spans, mut at, mut least) = (Vec::<Range<usize>>::new(), 0, 0);
+        // Positions from which a section has failed before, and the first one for each `*`: what follows a `*` fails from all later ones.
+        let (mut failed, mut failed_from) = (HashSet::default(), HashMap::default());
+        while spans.len() < self.pieces.len() || at < self.name.len() {
+            let piece = spans.len();
+            let is_known = failed.contains(&(piece, at)) || failed_from.get(&piece).is_some_and(|&from| from <= at);
+            if let Some(length) = self.length(piece, at, least).filter(|_| !is_known) {
+                spans.push(at..at + length);
+                (at, least) = (at + length, 0);
+                continue;
             }
-            _ => 1..=1,
-        };
-        let fits = ends.any(|length| {
-            let Some(text) = self.name.get(at..at + length) else { return false };
-            let text: String = text.iter().collect();
-            if !self.allows(wanted, &text) {
-                return false;
+            match self.pieces.get(piece) {
+                Some(PatternPiece::Any) => {
+                    _ = failed_from.entry(piece).and_modify(|from| *from = at.min(*from)).or_insert(at)
+                }
+                Some(PatternPiece::Part(_)) => _ = failed.insert((piece, at)),
+                _ => {}
             }
-            self.parts.push(text);
-            let fits = self.fits(piece + 1, at + length);
-            if !fits {
-                self.parts.pop();
-            }
-            fits
-        });
-        if !fits {
-            self.dead.insert((piece, at));
+            let last = spans.pop()?;
+            (at, least) = (last.start, last.len() + 1);
         }
-        fits
+        Some(spans)
     }
 
-    fn allows(&self, piece: &PatternPiece, text: &str) -> bool {
-        match piece {
-            PatternPiece::Class { negated, ranges } => {
-                let letter = text.chars().next().unwrap_or_default();
-                ranges.iter().any(|(first, last)| (*first..=*last).contains(&letter)) != *negated
+    /// Returns the smallest number of letters, at least `least`, that a piece matches from this position.
+    fn length(&self, piece: usize, at: usize, least: usize) -> Option<usize> {
+        let rest = &self.name[at..];
+        let all = |fits: fn(char) -> bool| rest.iter().take_while(|&&letter| fits(letter)).count();
+        let one = |fits: bool| (least <= 1 && fits).then_some(1);
+        match self.pieces.get(piece)? {
+            PatternPiece::Letter(letter) => one(rest.first() == Some(letter)),
+            PatternPiece::One => one(!rest.is_empty()),
+            PatternPiece::Class { negated, ranges } => one(rest
+                .first()
+                .is_some_and(|letter| ranges.iter().any(|(first, last)| (first..=last).contains(&letter)) != *negated)),
+            PatternPiece::Any => Some(least).filter(|&length| length <= rest.len()),
+            PatternPiece::Number(first, last) => Some(all(|letter| letter.is_ascii_digit())).filter(|&length| {
+                let number = rest[..length].iter().collect::<String>().parse::<u64>();
+                least <= length && number.is_ok_and(|number| (*first..=*last).contains(&number))
+            }),
+            PatternPiece::Part(name) => {
+                let mut lengths = least.max(1)..=all(|letter| !BORDERS.contains(&letter));
+                let known = (self.known)(name).map(|known| known.chars().collect::<Vec<_>>());
+                lengths.find(|&length| known.as_ref().is_none_or(|known| rest[..length] == known[..]))
             }
-            PatternPiece::Number(first, last) => {
-                text.parse().is_ok_and(|number: u64| (*first..=*last).contains(&number))
-            }
-            PatternPiece::Part(name) => (self.known)(name).is_none_or(|known| known == text),
-            _ => true,
         }
     }
 }
@@ -256,5 +254,12 @@ mod tests {
     fn many_wildcards_take_little_time() {
         assert_eq!(parts(&"*a".repeat(40), &"a".repeat(39)), None);
         assert_eq!(parts(&"*{i}".repeat(20), &".".repeat(500)), None);
+        assert_eq!(parts("*a*b", &"a".repeat(1_000_000)), None);
+    }
+
+    #[test]
+    fn long_names_take_no_stack() {
+        let found = parts(&format!("{}[a]", "?".repeat(300_000)), &"a".repeat(300_001));
+        assert_eq!(found.map(|found| found.len()), Some(300_001));
     }
 }

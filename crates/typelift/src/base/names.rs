@@ -14,42 +14,7 @@ pub(crate) fn is_glob(text: &str) -> bool {
 
 /// `None` if the name does not match.
 pub(crate) fn captures(glob: &str, name: &str) -> Option<Vec<String>> {
-    if glob.contains(['[', '{']) {
-        return NamePattern::new(glob).captures(name, &|_| None);
-    }
-    let (glob, name): (Vec<_>, Vec<_>) = (glob.chars().collect(), name.chars().collect());
-    let (mut at, mut of_glob) = (0, 0);
-    let mut parts: Vec<std::ops::Range<usize>> = Vec::new();
-    // Position after the latest `*`, and the text that it matches.
-    let mut star = None;
-    while at < name.len() {
-        match glob.get(of_glob) {
-            Some('*') => {
-                star = Some((of_glob, parts.len()));
-                parts.push(at..at);
-                of_glob += 1;
-            }
-            Some('?') => {
-                parts.push(at..at + 1);
-                at += 1;
-                of_glob += 1;
-            }
-            Some(&letter) if letter == name[at] => {
-                at += 1;
-                of_glob += 1;
-            }
-            _ => {
-                let (before, part) = star?;
-                parts.truncate(part + 1);
-                parts[part].end += 1;
-                (at, of_glob) = (parts[part].end, before + 1);
-            }
-        }
-    }
-    let rest = &glob[of_glob..];
-    parts.extend(rest.iter().map(|_| at..at));
-    let is_whole = rest.iter().all(|&letter| letter == '*');
-    is_whole.then(|| parts.into_iter().map(|part| name[part].iter().collect()).collect())
+    NamePattern::new(glob).captures(name, &|_| None)
 }
 
 /// The nearest of `names`, if it differs from `text` in at most a third of the letters.
