@@ -298,6 +298,10 @@ impl Destination {
 
     fn failure(&self, error: &SaveError) -> Failure {
         match error {
+            SaveError::Io { source, .. } if source.kind() == io::ErrorKind::UnexpectedEof => {
+                Failure::new("the .bin of the model ends before the bytes of a constant; nothing was written")
+                    .help("`typelift check` says what is wrong with the .bin")
+            }
             SaveError::Io { path, source } => Failure::io("write", path, source),
             SaveError::Changed(path) => {
                 Failure::new(error.to_string()).of(path).help("nothing was written; run it again")

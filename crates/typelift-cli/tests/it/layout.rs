@@ -89,6 +89,17 @@ fn compacting_leaves_out_what_nothing_uses() {
 }
 
 #[test]
+fn a_bin_that_is_too_short_is_named_as_the_reason() {
+    let (folder, _) = model(&[("f32", 4, 0, 16), ("f32", 4, 16, 16), ("f32", 4, 32, 16)], 48);
+    let path = folder.path();
+    fs::write(path.join("in.bin"), "version https://git-lfs.github.com/spec/v1\n").unwrap();
+    let refused = run(path, &["rewrite", "in.xml", "--use", "all", "--weights", "compact", "-o", "out.xml"]);
+    assert_eq!(refused.status, 2, "{refused:?}");
+    assert!(refused.stderr.contains("the .bin of the model ends before the bytes of a constant"), "{refused:?}");
+    assert!(!path.join("out.xml").exists() && !path.join("out.bin").exists());
+}
+
+#[test]
 fn overlapping_constants_do_not_grow_without_limit() {
     const COUNT: usize = 10_000;
     let shared: Vec<Constant> = (0..200).map(|_| ("f32", COUNT, 0, 4 * COUNT)).collect();
