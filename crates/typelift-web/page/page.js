@@ -35,10 +35,15 @@ function showFindings(findings) {
 function show() {
   by("summary").textContent = session.summary();
   by("listing").textContent = session.listing();
-  showFindings(JSON.parse(session.check()));
+  const findings = JSON.parse(session.check());
   const page = session.page(name);
   by("view").hidden = by("text").hidden = page === "";
   by("view").srcdoc = page;
+  // The page of a model lists its findings.
+  showFindings(page === "" ? findings : []);
+  by("convert").disabled = by("rewrite").disabled = by("save").disabled = page === "";
+  by("save-weights").disabled = !session.has_weights();
+  by("fix").disabled = !findings.some((it) => it.edits.length);
 }
 
 /** Opens a model from the bytes of its files. */
@@ -47,16 +52,15 @@ function open(file, graph, weights) {
   session = wasm_bindgen.Session.open(graph, weights);
   name = file;
   table(by("changes"), [], []);
-  by("convert").disabled = by("save").disabled = session.listing() === "";
   show();
 }
 
-function convert() {
-  const { changes, findings } = JSON.parse(session.convert(JSON.stringify({ align: by("align").value })));
+/** Shows what an operation of the session answered. */
+function answer(text) {
+  const { changes, findings } = JSON.parse(text);
   show();
-  const rows = changes.map((it) => ["", [it.action, it.layer.name, `${it.from} → ${it.to}`, it.reason]]);
-  table(by("changes"), ["change", "layer*", "types", "why*"], rows);
-  if (findings.some((it) => it.severity === "error")) showFindings(findings);
+  table(by("changes"), ["change*", "layer*", "types", "why*"], changes.map((cells) => ["", cells]));
+  if (findings.length) showFindings(findings);
 }
 
 async function choose(chosen) {
@@ -65,18 +69,27 @@ async function choose(chosen) {
   if (!graph) return;
   const weights = files.find((file) => file.name.endsWith(".bin"));
   const bytes = async (file) => file && new Uint8Array(await file.arrayBuffer());
-  open(graph.name, await bytes(graph), await bytes(weights));
+  const contents = [await bytes(graph), await bytes(weights)];
+  await started;
+  open(graph.name, ...contents);
 }
 
-function save() {
+function save(bytes, ending) {
   const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([session.graph()], { type: "application/xml" }));
-  link.download = name.replace(/(\.xml)?$/, ".converted.xml");
+  link.href = URL.createObjectURL(new Blob([bytes]));
+  link.download = name.replace(/(\.xml)?$/, `.converted.${ending}`);
   link.click();
   URL.revokeObjectURL(link.href);
 }
 
-wasm_bindgen.initSync({ module: Uint8Array.from(atob(by("wasm").textContent), (c) => c.charCodeAt(0)) });
+/** Unpacks and starts the program. */
+async function start() {
+  const packed = new Blob([Uint8Array.from(atob(by("wasm").textContent), (c) => c.charCodeAt(0))]);
+  const stream = packed.stream().pipeThrough(new DecompressionStream("gzip"));
+  await wasm_bindgen({ module_or_path: await new Response(stream).arrayBuffer() });
+}
+
+const started = start();
 by("files").addEventListener("change", () => choose(by("files").files));
 for (const kind of ["dragover", "dragleave", "drop"]) {
   document.addEventListener(kind, (event) => {
@@ -93,5 +106,11 @@ function paint(dark) {
 by("theme").addEventListener("click", () => paint(!document.documentElement.classList.contains("dark")));
 by("view").addEventListener("load", () => paint(document.documentElement.classList.contains("dark")));
 paint(matchMedia("(prefers-color-scheme: dark)").matches);
-by("convert").addEventListener("click", convert);
-by("save").addEventListener("click", save);
+const actions = {
+  fix: () => answer(session.fix()),
+  convert: () => answer(session.convert(JSON.stringify({ align: by("align").value, ...JSON.parse(by("store").value) }))),
+  rewrite: () => answer(session.rewrite(by("statements").value)),
+  save: () => save(session.graph(), "xml"),
+  "save-weights": () => save(session.weights(), "bin"),
+};
+for (const [id, act] of Object.entries(actions)) by(id).addEventListener("click", act);

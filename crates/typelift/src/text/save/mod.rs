@@ -33,6 +33,7 @@ mod stage;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -182,18 +183,25 @@ impl Model {
     /// [`SaveError`]; the old pair still exists then.
     pub fn save_with(&self, path: impl AsRef<Path>, options: SaveOptions) -> Result<(), SaveError> {
         let path = path.as_ref();
-        let has_changed = self.weights.has_added() || self.weights.len().is_some() && self.has_lost_constants();
-        let arranged = match options.weights {
-            WeightsMode::Compact if self.weights.len().is_some() => self.compacted(),
-            WeightsMode::Copy if has_changed => self.rearranged(),
-            _ => return self.write_pair(path, &options),
-        };
-        let arranged = arranged.map_err(SaveError::io(path))?;
+        let arranged = self.arranged(options.weights).map_err(SaveError::io(path))?;
         let (before, after) = (self.weights.given_len(), arranged.weights.len().unwrap_or(0));
-        if after > before.saturating_mul(options.max_growth).max(ALWAYS_ALLOWED) {
+        if matches!(arranged, Cow::Owned(_)) && after > before.saturating_mul(options.max_growth).max(ALWAYS_ALLOWED) {
             return Err(SaveError::Grown { before, after });
         }
         arranged.write_pair(path, &options)
+    }
+
+    /// Returns the model with its weights as [`save_with`](Self::save_with) writes them.
+    ///
+    /// # Errors
+    /// Bytes of a constant that are missing.
+    pub fn arranged(&self, weights: WeightsMode) -> io::Result<Cow<'_, Self>> {
+        let has_changed = self.weights.has_added() || self.weights.len().is_some() && self.has_lost_constants();
+        match weights {
+            WeightsMode::Compact if self.weights.len().is_some() => self.compacted().map(Cow::Owned),
+            WeightsMode::Copy if has_changed => self.rearranged().map(Cow::Owned),
+            _ => Ok(Cow::Borrowed(self)),
+        }
     }
 
     fn write_pair(&self, path: &Path, options: &SaveOptions) -> Result<(), SaveError> {
