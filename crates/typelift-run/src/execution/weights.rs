@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use foldhash::{HashMap, HashSet};
 use serde::Serialize;
+use typelift::explain::map::{Role, roles};
+use typelift::graph::LayerMap;
 use typelift::ops::{self, LayerKind};
 use typelift::promote::ElementType;
 
@@ -102,23 +104,8 @@ impl Matching<'_> {
         weights.collect()
     }
 
-    /// For each layer of the model, true if it depends only on constants.
-    fn fixed(&self) -> Vec<bool> {
-        let mut fixed = vec![false; self.layers.len()];
-        for id in self.graph.topological_order().unwrap_or_default() {
-            let Some(&at) = self.places.get(&id) else { continue };
-            let layer = self.layers[at];
-            let is_end = ops::is_own(layer) || ops::kind(layer) == LayerKind::ReadValue;
-            let mut sources = self.graph.producers(id).into_iter().flatten().map(|source| source.layer).peekable();
-            let is_fed = sources.peek().is_some();
-            let from_fixed = is_fed && sources.all(|source| self.places.get(&source).is_some_and(|&at| fixed[at]));
-            fixed[at] = ops::kind(layer) == LayerKind::Constant || !is_end && from_fixed;
-        }
-        fixed
-    }
-
     pub(super) fn stored_weights(&self, used: &[UsedWeights]) -> Vec<StoredWeights> {
-        let fixed = self.fixed();
+        let roles = roles(self.graph);
         let arriving: HashMap<&str, &'static str> = used.iter().map(|it| (it.exec.as_str(), it.used_as)).collect();
         let mut found = Vec::new();
         for at in (0..self.layers.len()).filter(|&at| ops::kind(self.layers[at]) == LayerKind::Constant) {
@@ -127,7 +114,7 @@ impl Matching<'_> {
             if !is_small(port.element_type()) || elements < FEW {
                 continue;
             }
-            let (path, users) = self.way_of(at, &fixed);
+            let (path, users) = self.way_of(at, &roles);
             for (user, last) in users {
                 if let Some(weights) = self.stored(at, elements, (user, last), &path, &arriving) {
                     found.push(weights);
@@ -139,7 +126,7 @@ impl Matching<'_> {
 
     /// Follows a constant through layers that depend only on constants. Returns these layers, and the layers that use
     /// the result, each with the layer that feeds it.
-    fn way_of(&self, start: usize, fixed: &[bool]) -> (Vec<usize>, Vec<(usize, usize)>) {
+    fn way_of(&self, start: usize, roles: &LayerMap<Role>) -> (Vec<usize>, Vec<(usize, usize)>) {
         let (mut pending, mut path, mut users) = (vec![start], Vec::new(), Vec::new());
         let mut seen = HashSet::default();
         while let Some(at) = pending.pop() {
@@ -148,7 +135,8 @@ impl Matching<'_> {
             }
             path.push(at);
             for user in self.users(at) {
-                if fixed[user] { pending.push(user) } else { users.push((user, at)) }
+                let is_stored = roles.get(self.layers[user].id()) == Some(&Role::Stored);
+                if is_stored { pending.push(user) } else { users.push((user, at)) }
             }
         }
         (path, users)
