@@ -83,38 +83,29 @@ impl RunOptions {
     /// Returns the settings of A and of B. An option for one side replaces the one for both.
     #[must_use]
     pub fn settings(self) -> [Setting; 2] {
-        let both = self.clone();
-        let a = Self {
-            device: self.device_a.or(self.device),
-            python: self.python_a.or(self.python),
-            config: [self.config, self.config_a].concat(),
-            hint: self.hint_a.or(self.hint),
-            simulate: self.simulate_a.or(self.simulate),
-            ..Self::default()
+        let swapped = Self {
+            device_a: self.device_b.clone(),
+            python_a: self.python_b.clone(),
+            config_a: self.config_b.clone(),
+            hint_a: self.hint_b.clone(),
+            simulate_a: self.simulate_b.clone(),
+            ..self.clone()
         };
-        let b = Self {
-            device: both.device_b.or(both.device),
-            python: both.python_b.or(both.python),
-            config: [both.config, both.config_b].concat(),
-            hint: both.hint_b.or(both.hint),
-            simulate: both.simulate_b.or(both.simulate),
-            ..Self::default()
-        };
-        [a.setting(), b.setting()]
+        [self.of_a(), swapped.of_a()]
     }
 
-    /// The setting of a side that has all options without a suffix.
-    fn setting(self) -> Setting {
-        let is_own = self.hint.as_deref() == Some(OWN);
-        let hint = self.hint.filter(|_| !is_own).map(|hint| (PRECISION.to_owned(), hint));
-        let config: BTreeMap<_, _> = self.config.into_iter().chain(hint).collect();
+    fn of_a(self) -> Setting {
+        let hint = self.hint_a.or(self.hint);
+        let is_own = hint.as_deref() == Some(OWN);
+        let hint = hint.filter(|_| !is_own).map(|hint| (PRECISION.to_owned(), hint));
+        let config: BTreeMap<_, _> = self.config.into_iter().chain(self.config_a).chain(hint).collect();
         let exact = EXACT.iter().filter(|_| !is_own).map(|&(name, value)| (name.to_owned(), value.to_owned()));
         Setting {
-            python: self.python,
-            device: self.device.unwrap_or_else(|| "CPU".to_owned()),
+            python: self.python_a.or(self.python),
+            device: self.device_a.or(self.device).unwrap_or_else(|| "CPU".to_owned()),
             defaults: exact.filter(|(name, _)| !config.contains_key(name)).collect(),
             config,
-            simulates_f16: self.simulate.is_some(),
+            simulates_f16: self.simulate_a.or(self.simulate).is_some(),
         }
     }
 }
