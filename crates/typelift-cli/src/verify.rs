@@ -37,7 +37,8 @@ const REASONS_LISTED: usize = 6;
 /// models accept, and then larger. If an output differs, inner tensors are compared to find the layer at which the
 /// difference starts. Without other options both run in f32, with all approximations of the device turned off.
 ///
-/// Exits with status 0 if they agree, 1 if they differ, and 2 if a model cannot run.
+/// Exits with status 0 if they agree, 1 if they differ, and 2 if a model cannot run or if the inputs that were made test
+/// nothing that differs.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   typelift verify model.xml rewritten.xml
@@ -245,6 +246,7 @@ pub(crate) fn failure(error: VerifyError) -> Failure {
             failure.help(format!("lengths that fit are {}", shapes.join(" ")))
         }
         VerifyError::NoShapes => failure.help("give the shapes of inputs, such as --shape 'NAME=[1,16]'"),
+        VerifyError::NotTested { .. } => failure.help("give inputs that test it with --inputs, or larger ones with --shape"),
         VerifyError::NothingDiffers => failure.help(
             "give B.xml, --expect FILE, or an option for one side: --device-b, --python-b, --config-b, --hint-b, --simulate-b",
         ),

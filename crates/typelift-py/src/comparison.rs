@@ -43,6 +43,7 @@ pub(crate) fn verify(
         | VerifyError::Unpaired(_)
         | VerifyError::Lengths { .. }
         | VerifyError::NoShapes
+        | VerifyError::NotTested { .. }
         | VerifyError::NotTaken { .. } => Failure::Value(error.to_string()).raise(py),
         error => Failure::Fault(error.to_string()).raise(py),
     })?;

@@ -108,7 +108,8 @@ def verify(
     Raises:
         ImportError: ``openvino`` is not installed.
         RuntimeError: OpenVINO cannot run one of the models.
-        ValueError: Inputs or outputs cannot be paired, or a name or shape does not fit.
+        ValueError: Inputs or outputs cannot be paired, a name or shape does not fit, or the inputs that were made test
+            nothing that differs.
     """
     from typelift._model import open as open_model
 

@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::Tensor;
 use foldhash::{HashMap, HashSet};
 use typelift::explain::map::{Role, roles};
+use typelift::explain::{Change, ChangeKind};
 use typelift::findings::LayerRef;
 use typelift::graph::{Body, Direction, Place};
 use typelift::ops::{self, LayerKind};
@@ -15,6 +16,8 @@ use typelift::{Graph, Layer, LayerId, Model, Output, Weights};
 
 /// Share of the largest value below which values count as equal.
 const NOISE: f64 = 1e-7;
+/// Number of steps from which on a loop is ended by its condition.
+const MANY_STEPS: f64 = 65536.0;
 /// Distance to the end of its range at which a value is saturated.
 const SATURATED: f64 = 1e-5;
 
@@ -68,7 +71,8 @@ pub(super) fn mixing(model: &Model) -> Vec<(Output, i64)> {
     graph.layers().flat_map(of).collect()
 }
 
-fn length(graph: &Graph, layer: LayerId, input: usize, axis: i64) -> Option<Dim> {
+/// The length of an axis of an input; `None` if the shape does not have it.
+pub(super) fn length(graph: &Graph, layer: LayerId, input: usize, axis: i64) -> Option<Dim> {
     let shape: &Shape = graph.output(graph.producer(layer.input(input))?)?.shape();
     let dims = shape.dims()?;
     let axis = if axis < 0 { axis + dims.len() as i64 } else { axis };
@@ -164,7 +168,8 @@ impl Spread {
     }
 
     fn is_constant(self) -> bool {
-        self.least == self.most || self.most - self.least <= NOISE * self.most.abs().max(self.least.abs())
+        let width = self.most - self.least;
+        self.least == self.most || width.is_finite() && width <= NOISE * self.most.abs().max(self.least.abs())
     }
 }
 
@@ -181,6 +186,7 @@ const SATURATING: [&str; 6] = ["Softmax", "Sigmoid", "Tanh", "Erf", "HardSigmoid
 pub(super) fn not_tested(model: &Model, spreads: &HashMap<Output, Spread>, short: &Short) -> (Vec<NotTested>, usize) {
     let graph = model.graph();
     let hidden = Hidden::of(graph, spreads, short);
+    let endings = endings(model);
     let (mut found, mut total) = (Vec::new(), 0);
     for (place, graph) in model.walk() {
         let roles = roles(graph);
@@ -192,12 +198,79 @@ pub(super) fn not_tested(model: &Model, spreads: &HashMap<Output, Spread>, short
             total += 1;
             let key = (place.clone(), layer.id());
             let own = if place.is_model() { hidden.reasons.get(&layer.id()) } else { None };
-            if let Some(reason) = short.get(&key).or(outer.as_ref()).or(own) {
+            if let Some(reason) = short.get(&key).or(outer.as_ref()).or(own).or(endings.get(&key)) {
                 found.push(NotTested { layer: LayerRef::of(&place, layer), reason: reason.clone() });
             }
         }
     }
     (found, total)
+}
+
+/// The layers of loops with a given number of steps that only say if the loop ends before.
+fn endings(model: &Model) -> Short {
+    let mut found = Short::new();
+    for (place, graph) in model.walk() {
+        let Some((&(owner, at), outer)) = place.steps().split_last() else { continue };
+        let outer = outer.iter().try_fold(model.graph(), |graph, &(owner, at)| {
+            graph.layer(owner).and_then(|layer| layer.bodies().get(at)).map(Body::graph)
+        });
+        let Some((outer, layer)) = outer.and_then(|outer| Some((outer, outer.layer(owner)?))) else { continue };
+        let steps = outer.producer(owner.input(0)).and_then(|steps| outer.layer(steps.layer)?.numbers(model.weights()));
+        let is_ended = steps.is_some_and(|steps| steps.iter().any(|steps| !(0.0..MANY_STEPS).contains(steps)));
+        if ops::kind(layer) != LayerKind::Loop || is_ended {
+            continue;
+        }
+        let body = &layer.bodies()[at];
+        let is_read = |id: LayerId| {
+            body.port_map().iter().any(|entry| entry.internal_layer_id == id && entry.external_port_id >= 0)
+                || body.back_edges().iter().any(|edge| edge.from == id)
+        };
+        for id in graph.topological_order().unwrap_or_default().into_iter().rev() {
+            let key = |id: LayerId| (place.clone(), id);
+            let only_ends = match graph.layer(id).map(ops::kind) {
+                Some(LayerKind::Result) => !is_read(id),
+                _ => graph.users(id).next().is_some() && graph.users(id).all(|user| found.contains_key(&key(user))),
+            };
+            if only_ends {
+                found.insert(key(id), format!("it only says if `{}` ends before its last step", layer.name()));
+            }
+        }
+    }
+    found
+}
+
+/// The first of `changes` from `a` to another model, if the inputs test no layer that differs. `not_tested` has layers of `a`.
+pub(super) fn first_unseen<'c>(a: &Model, changes: &'c [Change], not_tested: &[NotTested]) -> Option<&'c Change> {
+    let untested: HashSet<_> = not_tested.iter().map(|it| (&it.layer.place, it.layer.id)).collect();
+    let is_unseen = |change: &&Change| {
+        let found = match change.kind {
+            ChangeKind::Removed => Some((change.layer.place.clone(), change.layer.id)),
+            _ => a.find(&change.path).ok(),
+        };
+        // A layer that only the other model has is taken for tested.
+        let Some((place, id)) = found else { return false };
+        let Some(graph) = a.graph_at(&place) else { return false };
+        let mut computed = computed_from(graph, id).into_iter().peekable();
+        computed.peek().is_some() && computed.all(|id| untested.contains(&(&place, id)))
+    };
+    let mut valued =
+        changes.iter().filter(|it| ![ChangeKind::Names, ChangeKind::Info, ChangeKind::Mark].contains(&it.kind));
+    let first = valued.next()?;
+    (is_unseen(&first) && valued.all(|change| is_unseen(&change))).then_some(first)
+}
+
+/// The layer itself, or those that use what it stores.
+fn computed_from(graph: &Graph, layer: LayerId) -> Vec<LayerId> {
+    let roles = roles(graph);
+    let (mut pending, mut seen, mut found) = (vec![layer], HashSet::default(), Vec::new());
+    while let Some(id) = pending.pop() {
+        match roles.get(id) {
+            Some(Role::Stored) if seen.insert(id) => pending.extend(graph.users(id)),
+            Some(Role::Stored) => {}
+            _ => found.push(id),
+        }
+    }
+    found
 }
 
 fn is_computed(layer: &Layer) -> bool {
@@ -261,15 +334,49 @@ impl Hidden {
         hidden
     }
 
-    /// Why the layers of a body were not tested: its owner was not, or the branch did not run.
+    /// Why the layers of a body were not tested: its owner was not, the branch did not run, or it is not known to have run.
     fn around(&self, model: &Model, place: &Place, spreads: &HashMap<Output, Spread>) -> Option<String> {
-        let &(owner, body) = place.steps().first()?;
-        if let Some(reason) = self.reasons.get(&owner) {
+        if let Some(reason) = self.reasons.get(&place.steps().first()?.0) {
             return Some(reason.clone());
         }
-        let layer = model.graph().layer(owner).filter(|layer| ops::kind(layer) == LayerKind::If)?;
-        let condition = spreads.get(&model.graph().producer(owner.input(0))?)?;
-        let is_run = if body == 0 { condition.most != 0.0 } else { condition.least == 0.0 };
-        (!is_run).then(|| format!("`{}` of `{}` did not run", layer.bodies()[body].name(), layer.name()))
+        let mut graph = model.graph();
+        for &(owner, at) in place.steps() {
+            let layer = graph.layer(owner)?;
+            let body = layer.bodies().get(at)?;
+            if ops::kind(layer) == LayerKind::If {
+                // The tensors of bodies are not read.
+                let condition = graph.producer(owner.input(0)).and_then(|condition| spreads.get(&condition));
+                let is_run = condition.is_some_and(|it| if at == 0 { it.most != 0.0 } else { it.least == 0.0 });
+                if !is_run {
+                    let what = if condition.is_some() { "did not run" } else { "is not known to have run" };
+                    return Some(format!("`{}` of `{}` {what}", body.name(), layer.name()));
+                }
+            }
+            graph = body.graph();
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_bodies_do_not_show_is_not_tested() {
+        let reasons = |name: &str, layer: &str| {
+            let path = format!("{}/../../testdata/models/{name}.xml", env!("CARGO_MANIFEST_DIR"));
+            let mut model = Model::open(path).unwrap();
+            model.infer().unwrap();
+            let seen =
+                model.graph().find("gc").map(|id| (id.output(0), Spread { least: 0.0, most: 1.0, is_saturated: true }));
+            let found = not_tested(&model, &seen.into_iter().collect(), &Short::new()).0;
+            found.into_iter().find(|it| it.layer.name == layer).map(|it| it.reason)
+        };
+        let ends = "it only says if `Loop_23` ends before its last step";
+        assert_eq!(reasons("loop_py", "Less_14").as_deref(), Some(ends));
+        assert_eq!(reasons("loop_py", "Add_8"), None, "the next step reads it too");
+        let nested = "`then_body` of `gto` is not known to have run";
+        assert_eq!(reasons("onnx_if_deep", "gttc").as_deref(), Some(nested));
     }
 }

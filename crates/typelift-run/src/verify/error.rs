@@ -92,6 +92,14 @@ pub enum VerifyError {
     /// There is one model, and nothing to compare it with.
     #[error("there is nothing to compare: one model, which runs twice in the same way")]
     NothingDiffers,
+    /// The outputs agree, but the inputs that were made test nothing that differs.
+    #[error("the outputs agree, but the inputs do not test {what}, because {reason}")]
+    NotTested {
+        /// The first layer that differs, or all layers.
+        what: String,
+        /// Why a change there would not show.
+        reason: String,
+    },
     /// A model has errors.
     #[error("model {side} has errors: {}", .found.message)]
     IllTyped {

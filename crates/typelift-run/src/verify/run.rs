@@ -15,7 +15,7 @@ use typelift::host::options;
 use typelift::ops::{self, LayerKind};
 use typelift::promote::ElementType;
 use typelift::shape::{self, Shape};
-use typelift::{Graph, Layer, LayerId, Model, Output, diff};
+use typelift::{Graph, Input, Layer, LayerId, Model, Output, diff};
 
 use super::Tensor;
 use super::compare::{Difference, is_finite};
@@ -491,6 +491,15 @@ impl Work<'_> {
             true => self.coverage(runner, &samples)?,
             false => (Vec::new(), 0),
         };
+        if let (Some(first), true) = (not_tested.first(), self.verification.inputs.is_none()) {
+            let changes = diff(self.models[0], self.models[1]).changes;
+            let unseen = coverage::first_unseen(self.models[0], &changes, &not_tested);
+            let what = unseen.map(|change| format!("`{}`, which differs", change.path));
+            let all = (not_tested.len() == layers).then(|| format!("any of {layers} layers"));
+            if let Some(what) = what.or(all) {
+                return Err(VerifyError::NotTested { what, reason: first.reason.clone() });
+            }
+        }
         let mut outputs = if self.two_runs { self.output_reports(&samples, &by_sample) } else { Vec::new() };
         outputs.extend(self.expected_reports(&samples)?);
         let run = |side: usize| {
@@ -818,9 +827,14 @@ impl Work<'_> {
 
 fn all_targets(graph: &Graph) -> Vec<Target> {
     let roles = roles(graph);
+    let is_condition = |layer: &Layer| {
+        let is_if = |input: Input| input.port == 0 && graph.layer(input.layer).map(ops::kind) == Some(LayerKind::If);
+        graph.consumers(layer.id().output(0)).any(is_if)
+    };
     let is_data = |layer: &&Layer| {
         let is_end = matches!(ops::kind(layer), LayerKind::Parameter | LayerKind::Result | LayerKind::Assign);
-        !is_end && roles.get(layer.id()) == Some(&Role::Data)
+        // The condition of an If may be computed from shapes.
+        !is_end && (roles.get(layer.id()) == Some(&Role::Data) || is_condition(layer))
     };
     let ports = |layer: &Layer| (0..layer.outputs().len()).map(|port| layer.id().output(port)).collect::<Vec<_>>();
     let tensors = graph.layers().filter(is_data).flat_map(ports);

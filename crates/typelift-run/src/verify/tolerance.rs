@@ -107,28 +107,3 @@ pub(super) fn types(model: &Model) -> BTreeSet<ElementType> {
         })
         .collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::narrowest;
-    use typelift::Model;
-
-    #[test]
-    fn a_scale_that_quantization_does_not_explain_loosens_nothing() {
-        let relative = |scale: &str| {
-            let a = "x = Parameter : f32[1,2]\nv = Const([[1, -0.5], [0.25, 0.125]]) : f32[2,2]";
-            let b = format!(
-                "x = Parameter : f32[1,2]\nv/w = Const([[127, -64], [127, 64]]) : i8[2,2]\n\
-                 v/c = Convert(v/w) {{destination_type=f16}}\nv/s = Const({scale}) : f16[2,1]\n\
-                 v/m = Multiply(v/c, v/s)\nv = Convert(v/m) {{destination_type=f32}}"
-            );
-            let models = [a, &b].map(|text| {
-                let mut model = Model::from_text(&format!("{text}\ny = MatMul(x, v)\nr = Result(y)")).unwrap();
-                model.infer().unwrap();
-                model
-            });
-            narrowest(&models[0], &models[1], [None; 2]).1.relative
-        };
-        assert_eq!([relative("[[0.007874], [0.0019685]]"), relative("[[0.0102], [0.0019685]]")], [5e-2, 1e-3]);
-    }
-}

@@ -7,7 +7,8 @@ use std::path::Path;
 use typelift::promote::ElementType;
 use typelift::{Layer, LayerId, Model, Weights};
 use typelift_run::verify::{
-    Bytes, Loaded, Report, RunError, RunOptions, Runner, Runtime, Setting, Source, Tensor, Verification, VerifyError,
+    Bytes, Difference, Loaded, Report, RunError, RunOptions, Runner, Runtime, Setting, Source, Tensor, Tolerance,
+    Verification, VerifyError,
 };
 
 /// An interpreter of a few operations. It computes in f32 whatever the types are, as OpenVINO's CPU plugin does.
@@ -379,6 +380,47 @@ fn layers_whose_values_reach_no_output_are_not_tested() {
     assert_eq!(found, ["a", "b", "c"].map(|name| (name, "`c` was 0 everywhere")));
     assert_eq!((report.tested, report.layers), (1, 4));
     assert_eq!(compare(CHAIN, CHAIN).not_tested, []);
+    let infinite = "
+        x = Parameter : f32[?,4]
+        big = Const(3e38) : f32[]
+        a = Multiply(x, big)
+        b = Multiply(a, big)
+        r = Result(b)
+    ";
+    assert_eq!(compare(infinite, infinite).not_tested, [], "values from -inf to inf are not the same");
+}
+
+#[test]
+fn agreement_that_made_inputs_do_not_test_is_an_error() {
+    let dead = "
+        x = Parameter : f32[1,2]
+        low = Const(-100) : f32[]
+        a = Abs(x)
+        b = Multiply(a, low)
+        c = ReLU(b)
+        d = Add(c, x)
+        r = Result(d)
+    ";
+    let alone = dead.replace("Result(d)", "Result(c)");
+    let (lower, added) = (dead.replace("-100", "-200"), dead.replace("b = Multiply(a, low)", "b = Add(a, low)"));
+    let cases = [
+        (dead, &lower, "`low`, which differs, because `c` was 0 everywhere"),
+        (dead, &added, "`b`, which differs, because `c` was 0 everywhere"),
+        (&alone, &alone, "any of 3 layers, because `c` was 0 everywhere"),
+    ];
+    for (a, b, what) in cases {
+        let error = Verification::default().run(&model(a), Some(&model(b)), &mut Interpreter::default()).unwrap_err();
+        assert_eq!(error.to_string(), format!("the outputs agree, but the inputs do not test {what}"));
+    }
+    // An added layer is taken for tested, and inputs that the user chose are believed.
+    assert!(
+        compare(dead, &lower.replace("Result(d)", "Convert(d) {destination_type=f32}\n        s = Result(r)")).same
+    );
+    let mut chosen = Verification::default();
+    chosen.inputs = Some("inputs.npz".into());
+    let mut runtime =
+        Interpreter { arrays: vec![("x".to_owned(), floats(&[1, 2], &[1.0, 2.0]))], ..Interpreter::default() };
+    assert!(chosen.run(&model(dead), Some(&model(&lower)), &mut runtime).unwrap().same);
 }
 
 /// A runtime whose outputs have the shapes that inference finds.
@@ -717,4 +759,51 @@ fn inputs_beyond_the_memory_limit_are_refused_by_name() {
     let huge = model("x = Parameter : f32[1000000,1000000,1000000]\ny = ReLU(x)\nr = Result(y)\n");
     let refused = Verification::default().run(&huge, Some(&huge), &mut Interpreter::default()).unwrap_err().to_string();
     assert!(refused.starts_with("values for the input `x` cannot be generated: it needs "), "{refused}");
+}
+
+/// The difference of two f32 tensors of this shape within 1e-3 of the largest value.
+fn between(dims: &[usize], a: &[f32], b: &[f32]) -> Difference {
+    Difference::between(&floats(dims, a), &floats(dims, b), Tolerance { relative: 1e-3, absolute: 0.0, noise: 1e-6 })
+}
+
+#[test]
+fn the_largest_difference_counts_relative_to_the_largest_value() {
+    let found = between(&[3], &[0.001, 100.0, -2.0], &[0.05, 100.0, -2.0]);
+    assert!(found.same && found.changed == 1, "0.049 of 100 is within 1e-3: {found:?}");
+    let found = between(&[2, 1, 2], &[1.0, 2.0, 1.0, 2.0], &[1.0, 2.0, 1.0, 2.1]);
+    assert!(!found.same && (found.max_relative - 0.05).abs() < 1e-6, "{found:?}");
+    assert_eq!(found.worst[0].index, [1, 0, 1]);
+}
+
+#[test]
+fn not_finite_values_agree_only_with_themselves() {
+    let (inf, nan) = (f32::INFINITY, f32::NAN);
+    let found = between(&[3], &[inf, nan, 1.0], &[inf, nan, 1.0]);
+    assert_eq!((found.same, found.nan), (true, 1));
+    let found = between(&[3], &[inf, nan, 1.0], &[-inf, 1.0, nan]);
+    assert_eq!((found.same, found.not_finite, found.changed), (false, 3, 3));
+}
+
+#[test]
+fn integers_are_equal_or_not_and_shapes_too() {
+    let tensor = |value: i64| Tensor::new(ElementType::I64, vec![], value.to_le_bytes().to_vec());
+    let found = Difference::between(&tensor(i64::MAX), &tensor(i64::MAX - 1), Tolerance::default());
+    assert!(!found.same && found.changed == 1, "beyond 2^53: {found:?}");
+    let found = Difference::between(&floats(&[1], &[1.0]), &floats(&[2], &[1.0; 2]), Tolerance::default());
+    assert_eq!(found.shapes, Some(["[1]".to_owned(), "[2]".to_owned()]));
+}
+
+#[test]
+fn a_scale_that_quantization_does_not_explain_loosens_nothing() {
+    let relative = |scale: &str| {
+        let a = "x = Parameter : f32[1,2]\nv = Const([[1, -0.5], [0.25, 0.125]]) : f32[2,2]";
+        let b = format!(
+            "x = Parameter : f32[1,2]\nv/w = Const([[127, -64], [127, 64]]) : i8[2,2]\n\
+             v/c = Convert(v/w) {{destination_type=f16}}\nv/s = Const({scale}) : f16[2,1]\n\
+             v/m = Multiply(v/c, v/s)\nv = Convert(v/m) {{destination_type=f32}}"
+        );
+        let [a, b] = [a, &b].map(|text| format!("{text}\ny = Multiply(x, v)\nr = Result(y)"));
+        compare(&a, &b).tolerance.relative
+    };
+    assert_eq!([relative("[[0.007874], [0.0019685]]"), relative("[[0.0102], [0.0019685]]")], [5e-2, 1e-3]);
 }

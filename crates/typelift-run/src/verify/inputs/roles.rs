@@ -1,5 +1,6 @@
 //! Use of an input's values by a model: indices, masks, positions or counts.
 
+use crate::verify::coverage;
 use foldhash::HashSet;
 use typelift::graph::Direction;
 use typelift::ops::{self, LayerKind};
@@ -143,7 +144,7 @@ impl Search<'_> {
                 let axis = axis.and_then(|axis| axis.first().copied()).unwrap_or(0.0) as i64;
                 Some(if axis == 0 && is_open_state(graph, layer) { dim(1, 0) } else { dim(0, axis) })
             }
-            ("GatherElements", 1) => Some(dim(0, axis_of(layer))),
+            ("GatherElements", 1) => Some(dim(0, axis_named(layer, "axis", 0))),
             ("ScatterUpdate" | "ScatterElementsUpdate", 1) | ("ROIAlign" | "ROIAlignRotated", 2) => Some(dim(0, 0)),
             (
                 "EmbeddingBagOffsetsSum"
@@ -189,20 +190,12 @@ fn is_open_state(graph: &Graph, layer: &Layer) -> bool {
 
 /// The length of an axis of an input; 1 if it is dynamic.
 fn length(graph: &Graph, layer: &Layer, input: usize, axis: i64) -> i64 {
-    let shape =
-        graph.producer(layer.id().input(input)).and_then(|source| graph.output(source)).map(|port| port.shape());
-    let dims = shape.and_then(|shape| shape.dims()).unwrap_or_default();
-    let axis = if axis < 0 { axis + dims.len() as i64 } else { axis };
-    usize::try_from(axis).ok().and_then(|axis| dims.get(axis)).map_or(1, |dim| dim.lower().max(1))
+    coverage::length(graph, layer.id(), input, axis).map_or(1, |dim| dim.lower().max(1))
 }
 
 fn smallest(graph: &Graph, layer: &Layer) -> i64 {
     let shape = graph.producer(layer.id().input(0)).and_then(|source| graph.output(source)).map(|port| port.shape());
     shape.and_then(|shape| shape.dims()).unwrap_or_default().iter().map(|dim| dim.lower().max(1)).min().unwrap_or(1)
-}
-
-fn axis_of(layer: &Layer) -> i64 {
-    axis_named(layer, "axis", 0)
 }
 
 fn axis_named(layer: &Layer, name: &str, otherwise: i64) -> i64 {
