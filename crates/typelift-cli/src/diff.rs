@@ -22,6 +22,7 @@ use crate::listing::MOST_LINES;
 use crate::render;
 use crate::status::Status;
 use crate::terminal::{Format, Page, Terminal};
+use crate::waiting;
 
 /// The number of renamed layers that are listed.
 const NAMES_LISTED: usize = 8;
@@ -87,18 +88,21 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
         return Err(Failure::new("only one of the two models can come from standard input"));
     }
     terminal.answers_in_json = args.format == Format::Json;
-    let (before, after) = load_both(&args.before, &args.after)?;
+    let (before, after, diff) = waiting::shown(|| {
+        let (before, after) = load_both(&args.before, &args.after)?;
+        let diff = before.model.as_ref().zip(after.model.as_ref()).map(|(first, second)| typelift::diff(first, second));
+        Ok::<_, Failure>((before, after, diff))
+    })??;
     for loaded in [&before, &after] {
         terminal.say(&render::in_one_line(&loaded.diagnostics));
     }
-    let (Some(first), Some(second)) = (&before.model, &after.model) else {
+    let (Some(first), Some(second), Some(mut diff)) = (&before.model, &after.model, diff) else {
         if args.format == Format::Json {
             let refused = if before.model.is_none() { &before } else { &after };
             terminal.print(&findings::refused(&refused.diagnostics)?)?;
         }
         return Ok(Status::Faulty);
     };
-    let mut diff = typelift::diff(first, second);
     diff.changes.retain(|change| !args.ignore.contains(&change.kind));
     if args.ignore.contains(&ChangeKind::Info) {
         diff.info.clear();

@@ -25,6 +25,7 @@ use crate::output::{check_ending, write_report};
 use crate::render::{self, Show};
 use crate::status::Status;
 use crate::terminal::{Format, Page, Terminal};
+use crate::waiting;
 
 /// The most outputs that are listed.
 const OUTPUTS_LISTED: usize = 12;
@@ -195,26 +196,33 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
         files::Run { models: &models, documents: &[(saved, "the inputs")], ..files::Run::default() }.check()?;
     }
     terminal.answers_in_json = args.format == Format::Json;
-    let loaded = match &args.b {
-        Some(b) => <[Loaded; 2]>::from(load_both(&args.a, b)?).into(),
-        None => vec![Input::new(&args.a).load()?],
-    };
-    for loaded in &loaded {
-        terminal.say(&render::text(&loaded.diagnostics, Voice::Shell(None), Show::Briefly));
-    }
-    if let Some(refused) = loaded.iter().find(|loaded| loaded.model.is_none() || loaded.diagnostics.has_errors()) {
-        if args.format == Format::Json {
-            terminal.print(&findings::refused(&refused.diagnostics)?)?;
-        }
-        return Ok(Status::Failed);
-    }
-    let models: Vec<&Model> = loaded.iter().filter_map(|loaded| loaded.model.as_ref()).collect();
     let mut verification = args.run.verification();
     verification.layers = args.layers;
     verification.inputs.clone_from(&args.inputs);
     verification.expect.clone_from(&args.expect);
     let mut runner = Installations::new(args.timeout);
-    let report = verification.run(models[0], models.get(1).copied(), &mut runner).map_err(failure)?;
+    let (loaded, report) = waiting::shown(|| {
+        let loaded = match &args.b {
+            Some(b) => <[Loaded; 2]>::from(load_both(&args.a, b)?).into(),
+            None => vec![Input::new(&args.a).load()?],
+        };
+        let is_refused = loaded.iter().any(|loaded| loaded.diagnostics.has_errors());
+        let models: Vec<&Model> = loaded.iter().filter_map(|loaded| loaded.model.as_ref()).collect();
+        let first = models.first().filter(|_| !is_refused && models.len() == loaded.len());
+        let report = first.map(|first| verification.run(first, models.get(1).copied(), &mut runner));
+        Ok::<_, Failure>((loaded, report))
+    })??;
+    for loaded in &loaded {
+        terminal.say(&render::text(&loaded.diagnostics, Voice::Shell(None), Show::Briefly));
+    }
+    let Some(report) = report else {
+        let refused = loaded.iter().find(|loaded| loaded.model.is_none() || loaded.diagnostics.has_errors());
+        if let (Some(refused), Format::Json) = (refused, args.format) {
+            terminal.print(&findings::refused(&refused.diagnostics)?)?;
+        }
+        return Ok(Status::Failed);
+    };
+    let report = report.map_err(failure)?;
     if let Some(saved) = &args.save_inputs {
         let packed = runner.pack(&report.fed).map_err(|error| failure(VerifyError::Runtime(error)))?;
         write_report(saved, packed)?;

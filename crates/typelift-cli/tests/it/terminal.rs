@@ -35,3 +35,24 @@ fn findings_fit_the_terminal() {
     let faults: Vec<_> = long.filter(is_breakable).filter(is_prose).collect();
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
+
+/// A run that takes longer than half a second shows one bar, on a terminal only. The Python that `verify` asks sleeps.
+#[test]
+fn long_work_shows_a_bar_on_a_terminal_and_none_in_a_pipe() {
+    let folder = tempfile::tempdir().unwrap();
+    let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/fixtures/rewrite");
+    for name in ["a.xml", "b.xml"] {
+        std::fs::copy(models.join("shared.xml"), folder.path().join(name)).unwrap();
+    }
+    std::fs::write(folder.path().join("slow"), "#!/bin/sh\nsleep 2\nexit 1\n").unwrap();
+    assert!(Command::new("chmod").args(["+x", "slow"]).current_dir(&folder).status().unwrap().success());
+    let program = env!("CARGO_BIN_EXE_typelift");
+    let line = format!("{program} verify a.xml b.xml --python ./slow");
+    for (line, is_terminal) in [(line.clone(), true), (format!("{line} 2>&1 | cat"), false)] {
+        let mut script = Command::new("script");
+        let run = script.args(["-qec", &line, "/dev/null"]).current_dir(&folder).stdin(Stdio::null());
+        let text = String::from_utf8(run.output().unwrap().stdout).unwrap();
+        assert_eq!(text.contains('\u{2591}'), is_terminal, "{text}");
+        assert!(text.contains("error"), "{text}");
+    }
+}

@@ -102,7 +102,7 @@ impl RunOptions {
         let exact = EXACT.iter().filter(|_| !is_own).map(|&(name, value)| (name.to_owned(), value.to_owned()));
         Setting {
             python: self.python_a.or(self.python),
-            device: self.device_a.or(self.device).unwrap_or_else(|| "CPU".to_owned()),
+            device: self.device_a.or(self.device).map_or_else(|| "CPU".to_owned(), |name| name.to_uppercase()),
             defaults: exact.filter(|(name, _)| !config.contains_key(name)).collect(),
             config,
             simulates_f16: self.simulate_a.or(self.simulate).is_some(),

@@ -12,6 +12,7 @@ use typelift::explain::{Change, ChangeKind};
 use typelift::findings::LayerRef;
 use typelift::graph::numbered_prefix;
 use typelift::host::options;
+use typelift::host::progress::each;
 use typelift::ops::{self, LayerKind};
 use typelift::promote::ElementType;
 use typelift::shape::{self, Shape};
@@ -277,7 +278,7 @@ impl Work<'_> {
         let mut done: Vec<Done> = Vec::new();
         let mut smallest: Option<Shapes> = None;
         let factor = if self.has_branches() { 4 } else { 1 };
-        for at in 0..self.verification.samples.max(1).saturating_mul(factor) {
+        for at in each("run", 0..self.verification.samples.max(1).saturating_mul(factor)) {
             let candidates: Box<dyn Iterator<Item = Shapes>> = match &smallest {
                 Some(smallest) if sizing.is_open() => {
                     Box::new(sizing.larger(smallest).into_iter().chain([smallest.clone()]))

@@ -10,8 +10,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
-    /// The stage: `read`, `infer`, `check`, `match`, `rewrite`, `values`, `compare` or `write`; empty before the first
-    /// stage.
+    /// The stage: `read`, `infer`, `check`, `match`, `rewrite`, `values`, `compare`, `run` or `write`; empty before the
+    /// first stage.
     pub stage: &'static str,
     /// The amount done, in layers, bytes or blocks of values.
     pub done: u64,
@@ -117,7 +117,7 @@ impl Drop for Stage {
 }
 
 /// Iterates over `items` and reports each step as progress of a stage.
-pub(crate) fn each<I: IntoIterator<IntoIter: ExactSizeIterator>>(
+pub fn each<I: IntoIterator<IntoIter: ExactSizeIterator>>(
     stage: &'static str,
     items: I,
 ) -> impl Iterator<Item = I::Item> {
