@@ -30,6 +30,9 @@ pub(crate) struct Plan {
     /// The inputs and outputs with another shape.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     shapes: Vec<Reshaped>,
+    /// The number of Transposes for new layouts of inputs and outputs.
+    #[serde(skip)]
+    transposes: usize,
     /// The changes for the target release.
     #[serde(skip_serializing_if = "Option::is_none")]
     target: Option<Rewritten>,
@@ -124,6 +127,7 @@ impl Plan {
             promotions: [converted.promotions_replaced, converted.promotions_left],
             converts: lasting(converted.changes).map(|change| Entry { line: None, change }).collect(),
             shapes: converted.reshaped,
+            transposes: converted.transposes,
             target: converted.retargeted.map(rewritten),
             precision: converted.stored.map(counted),
             quantized: converted.quantized,
@@ -208,6 +212,7 @@ impl Plan {
             replaced,
             left,
             of(Action::Inserted),
+            self.transposes,
             of(Action::Removed),
             of(Action::Used),
             of(Action::Corrected),
@@ -226,10 +231,11 @@ impl Plan {
 }
 
 /// The kinds of changes in singular and plural.
-const KINDS: [(&str, &str); 16] = [
+const KINDS: [(&str, &str); 17] = [
     ("ConvertPromoteTypes replaced", "ConvertPromoteTypes replaced"),
     (LEFT, LEFT),
     ("Convert inserted", "Converts inserted"),
+    ("Transpose inserted", "Transposes inserted"),
     ("Convert removed", "Converts removed"),
     ("layer used once more", "layers used once more"),
     ("attribute corrected", "attributes corrected"),

@@ -247,7 +247,7 @@ fn declared(model: &Model, id: LayerId, axis: usize, length: i64) -> Option<Stri
     let port = layer.outputs().first()?;
     let mut shape = port.shape().clone();
     *shape.dims_mut()?.get_mut(axis)? = length.into();
-    Some(format!("input {} : {}{shape}", Quoted::name(layer.name()), port.element_type()))
+    Some(format!("input {} : {}{shape}", Quoted::name(&model.end_name(layer)), port.element_type()))
 }
 
 /// Statements with which other lengths of a symbol fit, too. They were tried.

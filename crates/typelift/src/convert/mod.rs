@@ -14,6 +14,7 @@ use thiserror::Error;
 use typelift_promote::ElementType;
 
 use crate::base::hash::HashSet;
+use crate::base::quoted::Quoted;
 use crate::check::{self, Device};
 use crate::convert::retarget::Retargeted;
 use crate::edit::inputs_outputs::{End, InterfaceError, LayoutChange, Reshaped, trace_changes};
@@ -138,6 +139,8 @@ pub struct Converted {
     pub promotions_left: usize,
     /// The inputs and outputs whose shape differs from the file, if shapes were set.
     pub reshaped: Vec<Reshaped>,
+    /// The number of Transposes that were inserted for new layouts of inputs and outputs.
+    pub transposes: usize,
     /// True if declared types and shapes in the file are outdated, so that the model should be written with
     /// [`refresh_ports`](crate::xml::WriteOptions::refresh_ports).
     pub refresh_ports: bool,
@@ -208,7 +211,7 @@ impl Conversion {
     pub fn run_after(&self, model: &mut Model, mut found: Vec<Diagnostic>) -> Result<Converted, ConvertError> {
         let (interface, version, metadata) = (model.interface_types(), model.version(), model.rt_info_entries());
         let promotions_before = promotions(model.graph());
-        let mut changes = self.infer(model, &mut found)?;
+        let (mut changes, mut transposes) = self.infer(model, &mut found)?;
         let refresh_ports = self.changes_interface() || !self.types.is_empty() || !changes.is_empty();
         let is_aligned = !changes.is_empty();
         let mut kept = Kept::find(model, &self.keep).map_err(ConvertError::Keep)?;
@@ -230,7 +233,7 @@ impl Conversion {
         }
         for (name, layout) in &self.output_layouts {
             for name in model.ends_named(End::Output, name)? {
-                model.change_output_layout(&name, layout)?;
+                transposes += usize::from(model.change_output_layout(&name, layout)?);
             }
         }
         let quantize = |request| self.quantize(request, &kept, model, &mut found, &mut changes);
@@ -273,6 +276,7 @@ impl Conversion {
             promotions_replaced: promotions_before.saturating_sub(promotions_after),
             promotions_left: if self.lowers_promotions() { promotions_after } else { 0 },
             reshaped,
+            transposes,
             refresh_ports,
             retargeted,
             is_compiled,
@@ -284,10 +288,16 @@ impl Conversion {
         })
     }
 
-    /// Changes the types and shapes of inputs and constants, infers all types, and makes types agree. Returns the
-    /// changes.
-    fn infer(&self, model: &mut Model, found: &mut Vec<Diagnostic>) -> Result<Vec<Change>, ConvertError> {
+    /// Changes the types, shapes and layouts of inputs and the types of constants, infers all types, and makes types
+    /// agree. Returns the changes, and the number of new Transposes.
+    fn infer(&self, model: &mut Model, found: &mut Vec<Diagnostic>) -> Result<(Vec<Change>, usize), ConvertError> {
         let (changed, mut changes) = self.change_inputs(model)?;
+        let mut transposes = 0;
+        for (name, layout) in &self.input_layouts {
+            for name in model.ends_named(End::Input, name)? {
+                transposes += usize::from(model.change_input_layout(&name, layout)?);
+            }
+        }
         let aligned = passes::infer_aligned(model, self.align);
         let (mut inferred, aligned) = aligned.map_err(|error| ConvertError::Pass { pass: "align", error })?;
         if found.iter().any(Diagnostic::is_error) {
@@ -304,7 +314,7 @@ impl Conversion {
         found.append(&mut inferred);
         changes.extend(aligned);
         refuse_errors(found)?;
-        Ok(changes)
+        Ok((changes, transposes))
     }
 
     /// Changes the types and shapes of inputs and constants. Returns the changed inputs, and the changes.
@@ -319,11 +329,6 @@ impl Conversion {
         for (name, element_type) in &self.input_types {
             let found = model.ends_matching(End::Input, name)?;
             changes.extend(model.convert_inputs(&found, *element_type)?);
-        }
-        for (name, layout) in &self.input_layouts {
-            for name in model.ends_named(End::Input, name)? {
-                model.change_input_layout(&name, layout)?;
-            }
         }
         Ok((changed, changes))
     }
@@ -507,8 +512,9 @@ fn help_to_adapt(model: &Model, changed: &[LayerId], inferred: &mut [Diagnostic]
         return;
     }
     let inputs = changed.iter().filter_map(|&id| model.graph().layer(id));
-    statements
-        .extend(inputs.filter_map(|layer| Some(format!("input {} : {}", layer.name(), layer.outputs().first()?))));
+    statements.extend(inputs.filter_map(|layer| {
+        Some(format!("input {} : {}", Quoted::name(&model.end_name(layer)), layer.outputs().first()?))
+    }));
     let statements = statements.iter().map(|statement| format!("`{statement}`")).collect::<Vec<_>>().join(", ");
     first.fixes.push(Fix::untried(FixAction::Advise(message!("make it adapt with the statements {}"; statements))));
 }
