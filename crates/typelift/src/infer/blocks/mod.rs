@@ -66,11 +66,11 @@ pub(crate) fn numbers_of_blocks(model: &Model) -> Option<RangeInclusive<u64>> {
     Some(*numbers.first()?..=*numbers.last()?)
 }
 
-/// Describes which numbers the blocks of a model have, for a selection without a layer.
+/// Describes which numbers the blocks of a model have, for a selection that names others.
 pub(crate) fn no_blocks(model: &Model, asked: &RangeInclusive<u64>) -> String {
     let asked = match (asked.start(), asked.end()) {
         (first, last) if first == last => format!("no block has the number {first}"),
-        (first, last) => format!("no block has a number from {first} to {last}"),
+        (first, last) => format!("not all blocks from {first} to {last} are there"),
     };
     match numbers_of_blocks(model) {
         Some(known) => format!("{asked}; the model has the blocks {} to {}", known.start(), known.end()),

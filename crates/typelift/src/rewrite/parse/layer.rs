@@ -200,6 +200,10 @@ impl Parser<'_> {
         let measures = std::mem::take(&mut self.measures);
         let least = rows_of(&layer).iter().map(|row| *row.input_counts().start()).max().unwrap_or(usize::MAX);
         while !self.cursor.eat(")") {
+            if self.cursor.sees("=") {
+                let help = format!("attributes follow the inputs in braces: `{}(…) {{axis=1}}`", layer.operation);
+                return Err(self.cursor.expected("`,` or `)`").with_help(help));
+            }
             if !layer.inputs.is_empty() {
                 self.cursor.expect(",")?;
             }

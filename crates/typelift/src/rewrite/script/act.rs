@@ -14,7 +14,7 @@ use crate::edit::Edit;
 use crate::edit::inputs_outputs::End;
 use crate::edit::precision_marks::Spelling;
 use crate::findings::reason;
-use crate::infer::blocks::{border, layers_of_blocks, no_blocks};
+use crate::infer::blocks::{border, layers_of_blocks, no_blocks, numbers_of_blocks};
 use crate::model::graph::{EditError, Layer, LayerId, Model, Output};
 use crate::model::shape::Shape;
 use crate::ops::values::array::Array;
@@ -111,7 +111,8 @@ pub(super) fn cut(model: &mut Model, names: &[String]) -> Result<(), String> {
 pub(super) fn cut_blocks(model: &mut Model, numbers: &RangeInclusive<u64>) -> Result<(), String> {
     let inside: HashSet<LayerId> =
         layers_of_blocks(model, numbers).into_iter().filter_map(|(place, id)| place.is_model().then_some(id)).collect();
-    if inside.is_empty() {
+    let known = numbers_of_blocks(model);
+    if inside.is_empty() || known.is_none_or(|it| it.start() > numbers.start() || it.end() < numbers.end()) {
         return Err(no_blocks(model, numbers));
     }
     let (from, to) = border(model.graph(), &inside);
@@ -170,7 +171,10 @@ pub(super) fn set(model: &mut Model, lets: &mut Lets, name: &str, value: &Formul
         all.iter().filter_map(|(tensor, found)| Some((*tensor, stored(model, *tensor)?, found))).collect();
     if let (true, Some((tensor, _))) = (found.is_empty(), all.first()) {
         let layer = model.graph().layer(tensor.layer).map(self_describe).unwrap_or_default();
-        return Err(format!("{layer} is not a constant"));
+        let constant = model.graph().producers(tensor.layer).into_iter().flatten().find_map(|it| stored(model, it));
+        let constant = constant.and_then(|id| model.graph().layer(id));
+        let near = constant.map_or(String::new(), |it| format!("; its constant is `{}`", it.name()));
+        return Err(format!("{layer} is not a constant{near}"));
     }
     let owns: Vec<_> =
         found.iter().map(|(tensor, _, found)| Own { tensor: *tensor, name: Some((name, found)) }).collect();
@@ -314,6 +318,14 @@ fn before_input(
         let (is, shape) = (port.element_type(), port.shape());
         let message =
             format!("the expression has type {is}{shape}, but the consumers of the input need {old_type}{old_shape}");
+        return Err(EditError::Other(message));
+    }
+    let is_arithmetic = |layer: &Layer| ["Add", "Subtract", "Multiply", "Divide"].contains(&layer.ty());
+    if given.is_none() && *port.shape() != old_shape && edit.layer(new.layer).is_some_and(is_arithmetic) {
+        let shape = port.shape();
+        let message = format!(
+            "the input {old_shape} would become {shape}, because lists are aligned at the last axis: give the axes of the list, such as `reshape([1, 2, 3], [1, 3, 1, 1])`"
+        );
         return Err(EditError::Other(message));
     }
     edit.connect_all(uses.into_iter().map(|input| (new, input)))

@@ -83,7 +83,11 @@ static KINDS: [Kind; 25] = [
     }),
     kind("output", "output NAME : TYPE", Touches::InputsAndOutputs, |kind, cursor| {
         let name = name_before_colon(cursor)?;
-        let (ty, _) = tensor_type(cursor)?;
+        let start = cursor.start();
+        let (ty, shape) = tensor_type(cursor)?;
+        if shape.is_some() {
+            return Err(cursor.error(start..cursor.at, "an output gets a type alone: its shape is computed"));
+        }
         let text = format!("{name} : {ty}");
         Ok(Statement::new(kind, text, move |model, _| act::output(model, &name, ty)))
     }),
@@ -95,7 +99,7 @@ static KINDS: [Kind; 25] = [
         let new = cursor.eat_word("as").then(|| cursor.name("the name of the output")).transpose()?;
         Ok(Statement::new(kind, name.clone(), move |model, _| act::tap(model, &name, new.as_deref())))
     }),
-    kind("cut", "cut [A, …] .. [B, …]", Touches::InputsAndOutputs, |kind, cursor| {
+    kind("cut", "cut TENSOR`, `cut A .. B` or `cut block 3..5", Touches::InputsAndOutputs, |kind, cursor| {
         if let Some(numbers) = blocks(cursor)? {
             let text = format!("block {}..{}", numbers.start(), numbers.end());
             return Ok(Statement::new(kind, text, move |model, _| act::cut_blocks(model, &numbers)));
@@ -236,8 +240,7 @@ const fn kind(
     Kind { word, form, touches, read }
 }
 
-const REMOVAL: &str =
-    "`redirect LAYER -> TENSOR` connects the consumers of a layer to a tensor before it, and removes it";
+const REMOVAL: &str = "`remove output NAME` removes an output; `redirect LAYER -> TENSOR` connects the consumers of a layer to a tensor before it, and removes it";
 
 /// Words of other programs that begin no statement, each with the statement that does it.
 const FOREIGN: [(&str, &str); 12] = [
@@ -489,7 +492,7 @@ fn blocks(cursor: &mut Cursor) -> Result<Option<RangeInclusive<u64>>, NotationEr
         return Ok(None);
     }
     let start = ahead.start();
-    let text = ahead.run(|c| c.is_ascii_digit() || c == '.').to_owned();
+    let text = ahead.run(|c| c.is_ascii_digit() || ".-".contains(c)).to_owned();
     if !text.starts_with(|c: char| c.is_ascii_digit()) {
         return Ok(None);
     }
