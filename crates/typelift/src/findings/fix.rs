@@ -117,6 +117,8 @@ pub enum FixAction {
     Rewrite(&'static str),
     /// Applies statements ([`Script`](crate::rewrite::Script)).
     Statements(Vec<String>),
+    /// Chooses one of these settings of the command, each a name and a value.
+    Settings(Vec<(&'static str, String)>),
     /// Reads the weights from another file.
     ReadWeights(PathBuf),
 }
@@ -164,6 +166,10 @@ impl Fix {
     pub(crate) fn add<'n>(names: impl IntoIterator<Item = &'n str>, to: Owner) -> Self {
         let attributes = names.into_iter().map(|name| (name.to_owned(), None)).collect();
         Self::untried(FixAction::Add { attributes, to })
+    }
+
+    pub(crate) fn settings(all: &[(&'static str, &str)]) -> Self {
+        Self::untried(FixAction::Settings(all.iter().map(|&(name, value)| (name, value.to_owned())).collect()))
     }
 
     /// Creates a fix that was tried, without evidence that it is the intended one.

@@ -124,6 +124,10 @@ impl Voice<'_> {
                 let all: Vec<_> = all.iter().map(|statement| python_string(statement)).collect();
                 Some(format!("`model.rewrite({})`", all.join(", ")))
             }
+            (FixAction::Settings(all), Self::Shell(_)) => {
+                let option = |(name, value): &(&str, String)| format!("`--{} {value}`", name.replace('_', "-"));
+                Some(format!("add {}", list(all.iter().map(option).collect(), "or")))
+            }
             (FixAction::ReadWeights(bin), Self::Shell(_)) => {
                 Some(format!("`--bin {}` reads the weights next to it", shell_word(&bin.display().to_string())))
             }
@@ -247,6 +251,10 @@ impl fmt::Display for Fix {
             FixAction::Statements(all) => {
                 let all = all.iter().map(|statement| format!("`{statement}`")).collect();
                 write!(f, "apply the statements {}", list(all, "and"))
+            }
+            FixAction::Settings(all) => {
+                let all = all.iter().map(|(name, value)| format!("`{name}={value}`")).collect();
+                write!(f, "set {}", list(all, "or"))
             }
             FixAction::ReadWeights(bin) => write!(f, "read the weights from `{}`", bin.display()),
         }

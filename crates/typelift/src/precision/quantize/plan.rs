@@ -12,7 +12,7 @@ use super::order;
 use super::select::{self, Role, Weight};
 use super::source::{KnownScales, Source};
 use crate::base::hash::HashMap;
-use crate::findings::{Code, Diagnostic, LayerRef, Message, Text, message, short};
+use crate::findings::{Code, Diagnostic, Fix, LayerRef, Message, Text, message, short};
 use crate::model::graph::{Graph, LayerId, Model, Place};
 use crate::model::weights::{Weights, byte_size};
 use crate::ops::values::conversion::Stored;
@@ -560,22 +560,20 @@ impl<'a> Choices<'a> {
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
-    /// Describes settings that avoid the error.
-    fn fix(&self, settings: &Quantization) -> Message {
+    /// Returns settings that avoid the error.
+    fn fix(&self, settings: &Quantization) -> Fix {
         let fails = |at: &usize| self.list[*at].0.is_some_and(|(_, group)| self.weights[*at].shapes(group).is_none());
         if (0..self.list.len()).filter(fails).any(|at| !self.main.contains(&at)) {
-            return "choose int8_asym or none as backup mode".into();
+            return Fix::settings(&[("backup", "int8_asym"), ("backup", "none")]);
         }
         if settings.mode.has_powers_of_two() {
-            return "set the group fallback so that these constants are not quantized".into();
+            return Fix::settings(&[("group_fallback", "ignore")]);
         }
-        match [128, 64, 32, 16, 8].into_iter().find(|size| self.main.iter().all(|&at| self.weights[at].shapes(Group::Of(*size)).is_some())) {
-            Some(size) => message!(
-                "use a group size of {}, or set the group fallback so that these groups are adjusted or not quantized";
-                size
-            ),
-            None => "set the group fallback so that these groups are adjusted or not quantized, or use one scale per channel with a group size of -1".into(),
-        }
+        let size = [128, 64, 32, 16, 8]
+            .into_iter()
+            .find(|size| self.main.iter().all(|&at| self.weights[at].shapes(Group::Of(*size)).is_some()));
+        let size = size.map_or_else(|| "-1".to_owned(), |size| size.to_string());
+        Fix::settings(&[("group_size", &size), ("group_fallback", "adjust")])
     }
 }
 
@@ -602,7 +600,7 @@ fn score(weight: &Weight, weights: &Arc<Weights>) -> f64 {
     1.0 / (error.unwrap_or(0.0) + epsilon)
 }
 
-fn indivisible(model: &Model, weight: &Weight, mode: Mode, group: Group, fix: Message) -> Diagnostic {
+fn indivisible(model: &Model, weight: &Weight, mode: Mode, group: Group, fix: Fix) -> Diagnostic {
     let consumer = model.graph().layer(weight.consumer).map(|layer| layer.name().to_owned()).unwrap_or_default();
     let constant = model.graph().layer(weight.constant).map(|layer| layer.name().to_owned()).unwrap_or_default();
     let message = match weight.channel_size() {
