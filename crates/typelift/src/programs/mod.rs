@@ -10,7 +10,7 @@ mod faults;
 mod parts;
 mod rules;
 
-use std::fmt::Write as _;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use self::facts::Facts;
@@ -188,23 +188,34 @@ impl Rule {
     }
 }
 
-/// Returns the requirements whose violations have this code, as a list in Markdown; empty for other codes.
+/// Returns the requirements whose violations have this code, as a list in Markdown; empty for other codes. Requirements with
+/// the same consequence share a line.
 #[must_use]
 pub fn requirements(code: Code) -> String {
-    let mut list = String::new();
+    let mut lines: Vec<(String, String, Vec<String>)> = Vec::new();
     for rule in RULES.iter().filter(|rule| code_of(rule.kind) == code) {
-        let parts: Vec<_> = rule.parts.iter().map(ToString::to_string).collect();
-        // Writing to a string cannot fail.
-        let _ = writeln!(
-            list,
-            "- {}: {}. Otherwise ({}) {}",
-            parts.join("; "),
-            rule.requirement(),
-            rule.severity,
-            rule.otherwise
-        );
+        let (parts, otherwise) = (named(rule.parts), format!("Otherwise ({}) {}", rule.severity, rule.otherwise));
+        match lines.iter_mut().find(|(its, end, _)| *its == parts && *end == otherwise) {
+            Some((.., all)) => all.push(rule.requirement()),
+            None => lines.push((parts, otherwise, vec![rule.requirement()])),
+        }
     }
-    list
+    lines.into_iter().map(|(parts, otherwise, all)| format!("- {parts}: {}. {otherwise}\n", all.join("; "))).collect()
+}
+
+/// Names the parts of a rule. All parts of a program have its name.
+fn named(parts: &[Part]) -> String {
+    let all: BTreeSet<_> = RULES.iter().flat_map(|rule| rule.parts).map(ToString::to_string).collect();
+    let names: Vec<_> = parts.iter().map(ToString::to_string).collect();
+    let mut named = Vec::new();
+    for name in &names {
+        let program = name.split(", ").next().unwrap_or_default();
+        let is_of_it = |other: &&String| other.split(", ").next() == Some(program);
+        let is_whole = all.iter().filter(is_of_it).count() == names.iter().filter(is_of_it).count();
+        named.push(if is_whole { program } else { name.as_str() });
+    }
+    named.dedup();
+    named.join("; ")
 }
 
 fn code_of(kind: SubjectKind) -> Code {
