@@ -1,6 +1,7 @@
 //! `typelift check`: reports the errors and lints of a model.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::io;
 use std::str::FromStr;
 use std::sync::{Arc, LazyLock};
@@ -8,11 +9,12 @@ use std::sync::{Arc, LazyLock};
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use typelift::findings::{
-    About, Code, Count, Diagnostic, Diagnostics, Document, Frame, Severity, TextEdit, Voice, shell_command,
+    About, Code, Count, Diagnostic, Diagnostics, Document, FixAction, Frame, Severity, TextEdit, Voice, shell_command,
 };
 use typelift::ops::Release;
 use typelift::programs::Program;
 use typelift::promote::ElementType;
+use typelift::rewrite::library;
 use typelift::{Checked, Checking, Device, Model, NeedForWeights};
 
 use crate::batch::{ARRAY, Inputs, LINES};
@@ -220,6 +222,25 @@ pub(crate) fn suggestion(input: &Input, text: &Arc<String>) -> Option<String> {
     Some(format!("`{}` makes {edits} tried\n", shell_command("check", " --fix", file)))
 }
 
+/// Removes the proposed rules after which a finding remains.
+fn try_rules(model: &Model, checking: &Checking, found: &mut [Diagnostic]) {
+    let proposed = found.iter().flat_map(|it| &it.fixes).filter_map(|fix| match fix.action {
+        FixAction::Rewrite(name) => Some(name),
+        _ => None,
+    });
+    for name in proposed.collect::<BTreeSet<_>>() {
+        let mut changed = model.clone();
+        let rules = library::get(name).and_then(|set| set.rules().ok());
+        let is_applied = rules.is_some_and(|rules| changed.rewrite(&rules).is_ok());
+        let read = typelift::infer(&mut changed);
+        let left = checking.check_inferred(&changed, read, false);
+        for it in found.iter_mut() {
+            let remains = !is_applied || left.iter().any(|other| (other.code, &other.layer) == (it.code, &it.layer));
+            it.fixes.retain(|fix| !remains || fix.action != FixAction::Rewrite(name));
+        }
+    }
+}
+
 fn unified(file: &str, before: &str, after: &str) -> String {
     similar::TextDiff::from_lines(before, after).unified_diff().header(file, file).to_string()
 }
@@ -298,6 +319,7 @@ impl Args {
                 diagnostics.list.retain(|found| found.code != Code::MissingWeights);
             }
             diagnostics.list.extend(of_programs);
+            try_rules(model, &checking, &mut diagnostics.list);
             diagnostics.list.sort_by_key(|found| Reverse(found.severity));
         }
         diagnostics.list.retain(|diagnostic| !self.allow.iter().any(|kinds| kinds.include(diagnostic)));
