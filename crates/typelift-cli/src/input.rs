@@ -98,6 +98,9 @@ fn split<'t>(text: &'t str, example: &str) -> Result<(&'t str, &'t str), String>
 
 pub(crate) fn parse_length(text: &str) -> Result<(String, Dim), String> {
     let (name, length) = split(text, "seq=128")?;
+    if name.split_once('=').is_some_and(|(_, rest)| rest.contains(',')) {
+        return Err("give the option once for each length, such as --set-length batch=1 --set-length seq=16".to_owned());
+    }
     let number = |text: &str| text.trim().parse().ok().filter(|&length: &i64| length > 0);
     let dim = match length.split_once("..") {
         None => number(length).map(Dim::fixed),
@@ -368,6 +371,9 @@ impl Input {
         }
         found.map_err(|error| match error.kind() {
             ErrorKind::FileTooLarge => too_long(),
+            ErrorKind::NotFound if let Ok(end) = std::fs::read_link(path) => {
+                self.refused(&error).help(format!("it is a link to `{}`, which does not exist", end.display()))
+            }
             ErrorKind::NotFound => match near_file(path) {
                 Some(near) => self.refused(&error).help(format!("did you mean `{}`?", near.display())),
                 None if path.to_string_lossy().contains("://") => {
@@ -375,6 +381,9 @@ impl Input {
                 }
                 None if path.starts_with("~") => {
                     self.refused(&error).help("write ~ without quotes, so that the shell replaces it")
+                }
+                None if path.extension().is_some_and(|ending| ending == "html") => {
+                    self.refused(&error).help("`typelift view` writes a page with -o OUT.html")
                 }
                 None => self.refused(&error),
             },

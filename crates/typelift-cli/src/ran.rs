@@ -71,7 +71,8 @@ fn read(model: &Model, path: &Path) -> Result<Ran, Failure> {
         error => Failure::new(error.to_string()),
     })?;
     let execution = Execution::read(path, source).map_err(|refused| {
-        Failure::new(render::text(&refused, Voice::Shell(None), Show::Briefly).trim_end().to_owned())
+        let text = render::text(&refused, Voice::Shell(None), Show::Briefly);
+        Failure::new(anstream::adapter::strip_str(text.trim_end()).to_string())
     })?;
     Ran::of(model, &execution).map_err(|reason| {
         Failure::new(format!("`{}`: {reason}", path.display())).help("give the execution graph of this very model")

@@ -52,7 +52,7 @@ pub(crate) struct Args {
     rules: Vec<PathBuf>,
     /// Built-in rules, such as fuse-gelu or all. --list-rules lists them; `all` is every set that does not expand
     /// operations; repeatable
-    #[arg(long = "use", value_name = "NAME", value_parser = set_names(), hide_possible_values = true)]
+    #[arg(long = "use", value_name = "NAME", value_parser = set_names(), value_delimiter = ',', hide_possible_values = true)]
     library: Vec<String>,
     /// List the built-in sets of rules
     #[arg(long, exclusive = true)]

@@ -7,20 +7,20 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, Error};
 use typelift::findings::shell_word;
 use typelift::ops::Release;
+use typelift::rewrite::library;
 
 use crate::failure::Failure;
 
 /// Commands here, or advice, each with the commands of other programs that mean the same.
 const VERBS: &[(&str, &[&str])] = &[
     ("MODEL.xml", &["describe", "info", "inputs", "inspect", "outputs", "summary"]),
-    ("check", &["diagnose", "doctor", "errors", "lint", "validate"]),
-    ("check --fix", &["fix", "repair"]),
+    ("check", &["diagnose", "doctor", "errors", "lint", "status", "validate"]),
     ("convert", &["align", "export", "lower", "save", "upgrade"]),
     ("convert --canonical", &["sort"]),
     ("convert --compress f16", &["compress", "fp16"]),
     ("convert --decompress", &["decompress"]),
     ("convert --dequantize", &["dequantize"]),
-    ("convert --input-layout NAME=NHWC", &["layout"]),
+    ("convert --input-layout NAME=NCHW:NHWC", &["layout"]),
     ("convert --quantize int4_sym", &["compress_weights", "int4"]),
     ("convert --quantize int8_sym", &["int8", "quantize"]),
     ("convert --set-shape NAME=SHAPE", &["reshape"]),
@@ -31,6 +31,7 @@ const VERBS: &[(&str, &[&str])] = &[
     ("infer", &["shapes", "types"]),
     ("reduce", &["bisect", "debug", "minimize"]),
     ("rewrite", &["edit", "replace", "surgeon", "transform"]),
+    ("rewrite --list-rules", &["list-rules", "rules"]),
     ("rewrite --use NAME", &["use"]),
     ("rewrite --use all", &["cleanup", "fuse", "optimize", "sanitize", "simplify"]),
     ("rewrite --use constant-folding", &["fold"]),
@@ -47,11 +48,13 @@ const VERBS: &[(&str, &[&str])] = &[
     ("view", &["draw", "graph", "netron", "open", "plot", "visualize"]),
     ("why", &["trace"]),
     ("--version", &["version"]),
+    (FIX, &["fix", "repair"]),
     (RUN, &["benchmark", "benchmark_app", "predict", "run", "serve"]),
     (OVC, &["convert_model", "mo", "ovc"]),
 ];
 
 /// Advice for commands that Typelift does not have.
+const FIX: &str = "`typelift convert` inserts Converts, and `typelift check --fix` corrects the text of the file";
 const RUN: &str = "Typelift does not run models: `typelift verify A.xml B.xml` compares two with an installed OpenVINO";
 const OVC: &str = "`ovc` of OpenVINO converts other formats to IR, which Typelift reads";
 
@@ -65,20 +68,22 @@ const OPTIONS: &[(&str, &[&str])] = &[
     ("--backup", &["--backup-mode"]),
     ("--bin", &["--weights"]),
     ("--color never", &["--no-color"]),
+    ("--compress", &["-c"]),
     ("--compress bf16", &["--bf16"]),
     ("--compress f16", &["--compress-to-fp16", "--convert-to-fp16", "--data-type", "--fp16", "--half", "--precision"]),
     ("--deny warnings", &["--strict", "--werror", "-W"]),
+    ("--dry-run", &["--dryrun", "--plan", "-n"]),
     ("--expect", &["--golden", "--reference"]),
     ("--for", &["--precision"]),
     ("--for DEVICE", &["--device"]),
     ("--format", &["--fmt", "--output-format"]),
     ("--format dot", &["--dot", "--graph"]),
     ("--format github", &["--github"]),
-    ("--format json", &["--json"]),
+    ("--format json", &["--csv", "--json"]),
     ("--format sarif", &["--sarif"]),
+    ("--hint f16", &["--fp16", "--precision"]),
     ("--in-place", &["--force", "--inplace", "--overwrite", "-i"]),
-    ("--input-layout NAME=NCHW:NHWC", &["--source-layout", "--target-layout"]),
-    ("--input-layout NAME=NHWC", &["--layout"]),
+    ("--input-layout NAME=NCHW:NHWC", &["--layout", "--source-layout", "--target-layout"]),
     ("--jobs", &["--threads"]),
     ("--keep", &["--exclude", "--ignore", "--ignored", "--ignored-scope", "--skip"]),
     ("--output", &["--out", "--output-dir", "--output-folder", "--output-model", "--save", "-O"]),
@@ -88,21 +93,26 @@ const OPTIONS: &[(&str, &[&str])] = &[
     ("--quiet", &["--errors-only", "--level", "--severity"]),
     ("--rtol", &["--max-relative", "--rel", "--threshold", "--tol", "--tolerance"]),
     ("--rules", &["--framework"]),
-    ("--rules FILE", &["-f"]),
+    ("--rules FILE", &["-f", "-r"]),
+    ("--rules FILE` or `--statement STATEMENT", &["--rule"]),
+    ("--set-length batch=N", &["--batch", "--batch-size", "-b"]),
+    ("--set-shape 'NAME=[1..8,…]'", &["--maxshapes", "--minshapes", "--optshapes"]),
     (
         "--set-shape NAME=SHAPE",
-        &["--batch", "--dynamic", "--input", "--input-shape", "--inputs", "--reshape", "--shape", "--static"],
+        &["--dynamic", "--input", "--input-shape", "--inputs", "--reshape", "--shape", "--shapes", "--static"],
     ),
-    ("--statement", &["--e", "--pattern", "--rule"]),
+    ("--statement", &["--e", "--pattern"]),
     ("--statement 'OLD(x) => NEW(x)'", &["--replace"]),
     ("--statement 'add output TENSOR'", &["--add-outputs"]),
-    ("--statement 'before NAME : Divide(_, SCALE)'", &["--scale-values"]),
-    ("--statement 'before NAME : Subtract(_, MEAN)'", &["--mean-values"]),
+    ("--statement 'before NAME : Divide(_, reshape([R, G, B], [1, 3, 1, 1]))'", &["--scale-values"]),
+    ("--statement 'before NAME : Gather(_, [2,1,0], 1)'", &["--reverse-channels", "--reverse-input-channels"]),
+    ("--statement 'before NAME : Subtract(_, reshape([R, G, B], [1, 3, 1, 1]))'", &["--mean-values"]),
     ("--statement 'cut .. [NAME]'", &["--outputs"]),
+    ("--statement 'rename OLD NEW'", &["--input-names", "--output-names", "--rename"]),
     ("--target", &["--release"]),
     ("--target RELEASE", &["--ir-version", "--opset"]),
     ("--types FROM=TO", &["--dtype", "--to", "--type"]),
-    ("--only", &["--filter", "--op-type", "--type"]),
+    ("--only", &["--filter", "--find", "--grep", "--op-type", "--search", "--type"]),
     ("--use", &["--pass"]),
     ("--use all", &["--cleanup", "--optimize", "--simplify"]),
     ("--verify", &["--val", "--validate"]),
@@ -118,6 +128,7 @@ const VALUES: &[(&str, &[&str], &str)] = &[
     ("--compress", &["int8", "i8"], "--quantize int8_sym"),
     ("--compress", &["int4"], "--quantize int4_sym"),
     ("--compress", &["u8"], "--quantize int8_asym"),
+    ("--compress", &["f32", "fp32", "float32"], "--decompress"),
     ("--deny", &["all"], "--deny warnings"),
     ("--deny", &["error"], "errors end with status 1 without --deny"),
     (
@@ -134,9 +145,16 @@ const VALUES: &[(&str, &[&str], &str)] = &[
     ("--quantize", &["int8", "w8"], "--quantize int8_sym"),
     ("--quantize", &["int4", "w4"], "--quantize int4_sym"),
     ("--quantize", &["f16", "fp16"], "--compress f16"),
+    ("--quantize", &["*.txt"], "--quantize @FILE"),
     ("--quantize", &["awq", "gptq"], DATA),
+    ("--target", &["cpu"], "--for cpu"),
+    ("--target", &["gpu"], "--for gpu"),
+    ("--target", &["npu"], "--for npu"),
     ("--target", &["latest"], "without --target, a model is written for the newest release"),
+    ("--use", &["fuse-all"], "--use all"),
+    ("--use", &["fuse-layernorm", "layernorm"], "--use norms"),
     ("--weights", &["*.bin"], "--bin FILE"),
+    ("[CODE]", &["*.xml"], "`typelift check MODEL.xml` reports the findings of a model"),
     ("[CODE]", &["e0"], "`typelift explain` lists the codes"),
 ];
 
@@ -144,8 +162,10 @@ const DATA: &str = "a mode that needs data is of `nncf.compress_weights`; --quan
 
 /// Further words after the options, which a command does not take: the command, and what to write instead.
 const WORDS: &[(&str, &str)] = &[
+    ("reduce", "the command follows `--`, such as `-- python3 check.py {}`"),
     ("show", "to select layers, write `--only TYPE` or `--around LAYER`"),
     ("stats", "`typelift show --around LAYER` shows one layer"),
+    ("verify", "a property is one word, such as `--config KV_CACHE_PRECISION=u8`"),
 ];
 
 /// Commands whose arguments are often left out, each with a complete command line.
@@ -161,10 +181,10 @@ const EXAMPLES: &[(&str, &str)] = &[
 /// Endings of files that are given in place of a model, with the advice.
 const FILES: &[(&[&str], &str)] = &[
     (&[".bin"], "`FILE` holds weights: give the .xml next to it"),
-    (&[".blob"], "a compiled model holds no graph: give the .xml that it was compiled from"),
+    (&[".blob", ".engine"], "a compiled model holds no graph: give the .xml that it was compiled from"),
     (&[".onnx", ".pb", ".tflite", ".pdmodel"], "`ovc FILE` converts it to OpenVINO IR, which typelift reads"),
     (
-        &[".pt", ".pth", ".pt2", ".safetensors", ".gguf", ".h5", ".keras", ".engine"],
+        &[".pt", ".pth", ".pt2", ".safetensors", ".gguf", ".h5", ".keras"],
         "convert it to OpenVINO IR first, with `openvino.convert_model` or optimum-cli: typelift reads .xml with .bin",
     ),
 ];
@@ -194,13 +214,20 @@ pub(crate) fn failure(error: &Error, program: &mut Command, arguments: &[OsStrin
         ErrorKind::MissingRequiredArgument => {
             said.replace("the following required arguments were not provided:", "missing:")
         }
-        _ => with_backticks(&said),
+        _ => with_backticks(&said)
+            .replace("invalid float literal", "expected a number, such as 0.01")
+            .replace("invalid digit found in string", "expected a whole number"),
+    };
+    // The parser of a value may have found what was meant.
+    let (message, meant) = match message.split_once("; did you mean ") {
+        Some((message, meant)) => (message.to_owned(), Some(format!("did you mean {meant}"))),
+        None => (message, None),
     };
     let other = || match verb_of(program, arguments) {
         Some(verb) => format!("`typelift {} -h` lists the options", verb.get_name()),
         None => "`typelift -h` lists the commands".to_owned(),
     };
-    let tip = tip(error, program, arguments).or_else(|| suggested(error)).unwrap_or_else(other);
+    let tip = tip(error, program, arguments).or_else(|| suggested(error)).or(meant).unwrap_or_else(other);
     Failure::new(message).help(tip)
 }
 
@@ -228,7 +255,13 @@ fn tip(error: &Error, program: &Command, arguments: &[OsString]) -> Option<Strin
         }
         ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
             let (option, value) = (text(error, ContextKind::InvalidArg)?, text(error, ContextKind::InvalidValue)?);
-            value_tip(option.split(' ').next()?, &value.to_lowercase(), error)
+            let name = option.split(' ').next()?;
+            match value.split_once(':') {
+                Some((end, given)) if option.contains("<NAME=") && !value.contains('=') => {
+                    Some(format!("write `{name} {}`", shell_word(&format!("{end}={given}"))))
+                }
+                _ => value_tip(name, &value.to_lowercase(), error),
+            }
         }
         ErrorKind::MissingRequiredArgument => {
             Some(format!("for example, `{}`", example(verb_of(program, arguments)?.get_name())?))
@@ -244,6 +277,10 @@ fn value_tip(option: &str, value: &str, error: &Error) -> Option<String> {
     };
     if let Some((.., meant)) = VALUES.iter().find(|(name, texts, _)| option == *name && texts.iter().any(is_like)) {
         return Some(if meant.starts_with("--") { format!("write `{meant}`") } else { (*meant).to_owned() });
+    }
+    let words = VERBS.iter().find(|(_, names)| names.contains(&value)).and_then(|(verb, _)| verb.split_once(' '));
+    if let Some((_, meant)) = words.filter(|(_, meant)| meant.split(' ').next() == Some(option)) {
+        return Some(format!("write `{meant}`"));
     }
     let releases = Release::all().map(|release| release.to_string());
     if let ("--target", Some(last)) = (option, releases.filter(|it| it.starts_with(&format!("{value}."))).last()) {
@@ -272,7 +309,7 @@ pub(crate) fn other_file(path: &str) -> Option<String> {
 fn verb_tip(word: &str, program: &Command) -> Option<String> {
     let is_word = |name: &&str| name.eq_ignore_ascii_case(word);
     if let Some((verb, _)) = VERBS.iter().find(|(_, names)| names.iter().any(is_word)) {
-        let is_advice = [RUN, OVC].contains(verb);
+        let is_advice = [FIX, RUN, OVC].contains(verb);
         return Some(if is_advice { (*verb).to_owned() } else { format!("`typelift {verb}` does that") });
     }
     if let Some(advice) = other_file(word) {
@@ -287,28 +324,52 @@ fn verb_tip(word: &str, program: &Command) -> Option<String> {
         }
     }
     let names = program.get_subcommands().filter(|command| !command.is_hide_set()).map(Command::get_name);
-    typelift::near(word, names).map(|name| format!("did you mean `{name}`?"))
+    if let Some(name) = typelift::near(word, names) {
+        return Some(format!("did you mean `{name}`?"));
+    }
+    let others = VERBS.iter().flat_map(|(_, names)| names.iter().copied());
+    typelift::near(word, others).and_then(|other| verb_tip(&other, program))
 }
 
 fn option_tip(option: &str, program: &Command, arguments: &[OsString], is_guessed: bool) -> Option<String> {
     let Some(verb) = verb_of(program, arguments) else {
         let with_option = |verb: &&Command| spellings(verb).any(|known| option.split('=').next() == Some(&known));
+        let model = arguments.iter().filter_map(|word| word.to_str()).find(|word| word.ends_with(".xml"));
+        if let Some(model) = model.filter(|_| option.starts_with("-o") || !is_overview(arguments)) {
+            let model = shell_word(model);
+            return Some(format!(
+                "the command comes first: `typelift convert {model} -o OUT.xml`, or `typelift {model}`"
+            ));
+        }
         return match program.get_subcommands().find(with_option) {
             Some(verb) => Some(format!("`{option}` is an option of `typelift {}`", verb.get_name())),
             None if option.starts_with('-') => None,
             None => Some("to compare two models, write `typelift diff A.xml B.xml`".to_owned()),
         };
     };
+    if let (true, Some(model)) = (is_overview(arguments) && option == verb.get_name(), arguments.get(1)) {
+        return Some(format!("write `typelift {option} {}`", shell_word(&model.to_string_lossy())));
+    }
     if !option.starts_with('-') {
         let tip = WORDS.iter().find(|(name, _)| *name == verb.get_name()).map(|(_, tip)| (*tip).to_owned());
         return Some(tip.unwrap_or_else(|| format!("`typelift help {}` explains the command", verb.get_name())));
     }
     let name = option.split('=').next().unwrap_or(option);
     let dashed = name.replace('_', "-");
+    // `-O` is not `-o`.
+    let dashed = if dashed.starts_with("--") { dashed.to_lowercase() } else { dashed };
     let has = |verb: &Command, option: &str| spellings(verb).any(|known| option.split(' ').next() == Some(&known));
     let mut meanings = OPTIONS.iter().filter(|(_, others)| others.contains(&&*dashed)).map(|(meant, _)| meant);
+    let plural = format!("{dashed}s");
+    if has(verb, &plural) && !meanings.clone().any(|meant| meant.starts_with(&plural)) {
+        return Some(format!("write `{plural}`"));
+    }
     if let Some(meant) = meanings.clone().find(|meant| has(verb, meant)) {
-        return Some(format!("write `{}`", with_device(meant, name, arguments)));
+        let is_given = arguments.iter().any(|word| ["-o", "--output"].iter().any(|it| word == it));
+        if *meant == "--in-place" && is_given {
+            return Some(format!("leave `{name}` out: -o replaces a file that is there"));
+        }
+        return Some(format!("write `{}`", with_value(meant, name, arguments)));
     }
     if MODEL.contains(&&*dashed) {
         let example =
@@ -318,13 +379,16 @@ fn option_tip(option: &str, program: &Command, arguments: &[OsString], is_guesse
     if dashed != name && has(verb, &dashed) {
         return Some(format!("write `{dashed}`"));
     }
-    if is_guessed {
+    if is_guessed && library::get(dashed.trim_start_matches('-')).is_none() {
         return None;
     }
     let others: Vec<_> = program.get_subcommands().filter(|other| !other.is_hide_set() && has(other, name)).collect();
     if !others.is_empty() {
         let names: Vec<_> = others.iter().map(|other| other.get_name()).collect();
         return Some(format!("`{name}` is an option of {}", names.join(", ")));
+    }
+    if let Some(set) = library::get(dashed.trim_start_matches('-')) {
+        return Some(format!("`typelift rewrite --use {}` does that", set.name));
     }
     let takes = name.trim_start_matches('-').to_uppercase();
     let values = verb.get_positionals().flat_map(|arg| arg.get_value_names().unwrap_or_default());
@@ -346,12 +410,16 @@ fn option_tip(option: &str, program: &Command, arguments: &[OsString], is_guesse
     })
 }
 
-/// Replaces `DEVICE` by the device that was given with an option of another program.
-fn with_device(meant: &str, name: &str, arguments: &[OsString]) -> String {
+/// Fills in the device or the mode that was given with an option of another program.
+fn with_value(meant: &str, name: &str, arguments: &[OsString]) -> String {
     let mut words = arguments.iter().filter_map(|word| word.to_str()).flat_map(|word| word.split('='));
-    let device = words.by_ref().skip_while(|word| *word != name).nth(1).map(str::to_lowercase);
-    let device = device.filter(|device| ["cpu", "gpu", "npu"].contains(&&**device));
-    meant.replace("DEVICE", device.as_deref().unwrap_or("cpu"))
+    let given = words.by_ref().skip_while(|word| *word != name).nth(1).map(str::to_lowercase).unwrap_or_default();
+    let value = VALUES.iter().find(|(option, texts, _)| meant.starts_with(option) && texts.contains(&&*given));
+    match value {
+        Some((.., value)) if meant.ends_with(" MODE") && value.starts_with("--") => (*value).to_owned(),
+        _ if ["cpu", "gpu", "npu"].contains(&&*given) => meant.replace("DEVICE", &given),
+        _ => meant.replace("DEVICE", "cpu"),
+    }
 }
 
 fn example(verb: &str) -> Option<&'static str> {

@@ -43,7 +43,7 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "OUT.html")]
     output: Option<PathBuf>,
     /// Print where the page is, and open no browser
-    #[arg(long, conflicts_with = "output")]
+    #[arg(long)]
     no_open: bool,
 }
 

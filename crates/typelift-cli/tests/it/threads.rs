@@ -324,3 +324,36 @@ y = OneHot(x, d, on, off) {{axis=1}}\nr = Result(y)"
     };
     assert_eq!((indices("i8"), indices("i32")), (1, 0));
 }
+
+/// "The link is broken": the message names what is missing, not the link.
+#[cfg(unix)]
+#[test]
+fn a_link_to_nothing_is_said_to_be_one() {
+    let folder = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink("gone.xml", folder.path().join("link.xml")).unwrap();
+    let refused = run(folder.path(), &["check", "link.xml"]);
+    assert!(refused.stderr.contains("it is a link to `gone.xml`, which does not exist"), "{}", refused.stderr);
+}
+
+/// "Is it NHWC now?" The summary counts the Transposes of new layouts.
+#[test]
+fn a_conversion_counts_the_transposes_of_new_layouts() {
+    let listing = "x = Parameter : f32[1,3,8,8]\ny = Relu(x) : f32[1,3,8,8]\nr = Result(y)";
+    let options = ["--input-layout", "x=NCHW:NHWC", "--output-layout", "y=NCHW:NHWC"];
+    let (status, text) = answer(listing, &[&["convert", "model.xml", "-o", "out.xml"], &options[..]].concat());
+    assert_eq!(status, 0, "{text}");
+    assert!(text.contains("2 Transposes inserted"), "{text}");
+}
+
+/// "A list of means": it must not be aligned with the width of an image.
+#[test]
+fn a_list_before_an_input_that_would_change_its_shape_is_refused() {
+    let listing = "x = Parameter : f32[?,3,?,?]\ny = Relu(x) : f32[?,3,?,?]\nr = Result(y)";
+    let wrong = ["rewrite", "model.xml", "-e", "before x : Subtract(_, [1.5, 2, 3])", "-o", "out.xml"];
+    let (status, text) = answer(listing, &wrong);
+    assert_eq!(status, 1, "{text}");
+    assert!(text.contains("reshape([1, 2, 3], [1, 3, 1, 1])"), "{text}");
+    let right =
+        ["rewrite", "model.xml", "-e", "before x : Subtract(_, reshape([1.5, 2, 3], [1, 3, 1, 1]))", "-o", "o.xml"];
+    assert_eq!(answer(listing, &right).0, 0);
+}

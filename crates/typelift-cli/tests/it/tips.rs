@@ -183,6 +183,66 @@ const HABITS: &[&str] = &[
     "stats R --chart",
 ];
 
+/// Command lines of people who had not seen the program before.
+const STRANGERS: &[&str] = &[
+    "rewrite R -r my.rules -o o.xml",
+    "convert R --force -o o.xml",
+    "R -o o.xml",
+    "R check",
+    "fix M -o o.xml",
+    "--input_model R --output_dir out",
+    "-m R -d CPU",
+    "quantise R",
+    "list-rules",
+    "status R",
+    "convert R --shapes=image:1x3x32x32 -o o.xml",
+    "convert R --minShapes=image:1x3x32x32 -o o.xml",
+    "convert R -b 1 -o o.xml",
+    "convert R --set-length batch=1,seq=16 -o o.xml",
+    "convert R --set-shape 'image:[1,3,32,32]' -o o.xml",
+    "convert R --reverse_input_channels -o o.xml",
+    "convert R --scale_values [1,2,3] -o o.xml",
+    "convert R --layout nhwc -o o.xml",
+    "convert R --weight-format int8 -o o.xml",
+    "convert R --fuse-gelu -o o.xml",
+    "convert R --output-names a,b -o o.xml",
+    "convert R --compress=fp32 -o o.xml",
+    "convert R -c f16 -o o.xml",
+    "convert R --plan",
+    "convert R --target GPU -o o.xml",
+    "infer R --shape",
+    "show R --grep conv",
+    "why R variance",
+    "rewrite R -e 'tap hed' -o o.xml",
+    "rewrite R -e 'delete output probabilities' -o o.xml",
+    "rewrite R -e 'cut at head' -o o.xml",
+    "rewrite R -e 'cut block 3-5' -o o.xml",
+    "rewrite R -e 'Softmax(x, axis=-1) => x' -o o.xml",
+    "rewrite R -e 'set head = 0' -o o.xml",
+    "rewrite R -e 'before image : Subtract(_, [1.5,2,3])' -o o.xml",
+    "rewrite R --use fuse-layernorm -o o.xml",
+    "rewrite R --use optimize -o o.xml",
+    "rewrite R --use fuse-gelu,no-ops -o o.xml",
+    "rewrite R -e 'output probabilities : f16[1,2]' -o o.xml",
+    "rewrite R -e 'freeze image = 0' -o o.xml",
+    "convert R --compress f16 --keep norm -o o.xml",
+    "check R --target 2023.9",
+    "verify R R --precision f16",
+    "verify R R --config PRECISION f32",
+    "verify R R --rtol 1%",
+    "view R out.html",
+    "view R -o page.html --no-open",
+    "explain R",
+    "reduce R -o s.xml python3 x.py",
+    "show R --around head --depth two",
+    "convert R --quantize plan.txt -o o.xml",
+];
+
+#[test]
+fn commands_of_strangers_get_the_tip_that_a_person_would_give() {
+    insta::assert_snapshot!("strangers", answers(STRANGERS));
+}
+
 #[test]
 fn habits_of_other_programs_get_the_tip_that_a_person_would_give() {
     insta::assert_snapshot!("habits", answers(HABITS));

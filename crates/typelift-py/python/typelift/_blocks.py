@@ -47,7 +47,7 @@ class Block:
     """True if a dimension is open, so that `macs` is a lower bound."""
     differs: tuple[str, ...]
     """The differences from its siblings, in words: ``computes in f32, its 31 siblings in f16``."""
-    blocks: tuple[Block, ...]
+    blocks: tuple[Block, ...] = field(repr=False)
     """The scopes and numbered blocks inside, in the order of the data."""
     _native: _typelift.Blocks = field(repr=False, compare=False)
     _at: tuple[int, ...] = field(repr=False, compare=False)

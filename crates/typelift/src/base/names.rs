@@ -19,7 +19,10 @@ pub(crate) fn captures(glob: &str, name: &str) -> Option<Vec<String>> {
 
 /// The nearest of `names`, if it differs from `text` in at most a third of the letters.
 pub(crate) fn nearest<'n>(text: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
-    let limit = text.chars().count().min(60) / 3;
+    nearest_within(text.chars().count().min(60) / 3, text, names)
+}
+
+fn nearest_within<'n>(limit: usize, text: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     let near = names.into_iter().filter(|name| name.len().abs_diff(text.len()) <= limit);
     let near = near.filter(|name| least_distance(text, name) <= limit);
     // Of names that are equally near, one of the same length is likelier: two letters are exchanged.
@@ -42,14 +45,14 @@ fn least_distance(text: &str, name: &str) -> usize {
     only(1).max(only(-1)) as usize
 }
 
-/// The least number of letters of a name that are taken for its beginning.
+/// The least number of letters that are taken for a part of a name.
 const BEGINNING: usize = 3;
 
 /// Maximum length of a name that is suggested for a pattern. Both lengths multiplied give the steps and the memory.
 const LONGEST: usize = 2000;
 
-/// Returns the nearest of the known names, if it differs in at most a third of the letters, one that begins with the text,
-/// or the only one that has a word of the text. For a text with `*` or `?`, returns a similar pattern that matches a known name.
+/// Returns the nearest of the known names, if it differs in at most a third of the letters or in one of two, the
+/// shortest that begins with the text or contains it, or the only one that has a word of the text. For a text with `*` or `?`, returns a similar pattern that matches a known name.
 ///
 /// # Examples
 /// ```
@@ -57,16 +60,18 @@ const LONGEST: usize = 2000;
 /// assert_eq!(typelift::near("hed/add", names), Some("head/add".to_owned()));
 /// assert_eq!(typelift::near("my norm", names), Some("head/norm".to_owned()));
 /// assert_eq!(typelift::near("hed/*", names), Some("head/*".to_owned()));
+/// assert_eq!(typelift::near("dx", ["ex", "xd", "d"]), Some("xd".to_owned()));
 /// assert_eq!(typelift::near("body/*", names), None);
 /// ```
 #[must_use]
 pub fn near<'n>(text: &str, names: impl IntoIterator<Item = &'n str>) -> Option<String> {
     if !is_glob(text) {
         let names: Vec<_> = names.into_iter().collect();
-        let begun = || names.iter().copied().find(|name| text.len() >= BEGINNING && name.starts_with(text));
+        let whole = names.iter().copied().filter(|name| text.len() >= BEGINNING && name.contains(text));
         return nearest(text, names.iter().copied())
-            .or_else(begun)
+            .or_else(|| whole.min_by_key(|name| (!name.starts_with(text), name.len())))
             .or_else(|| sharing(text, &names))
+            .or_else(|| nearest_within(usize::from(text.chars().count() == 2), text, names))
             .map(str::to_owned);
     }
     let limit = text.chars().filter(|letter| !['*', '?'].contains(letter)).count().min(60) / 3;

@@ -151,7 +151,10 @@ impl Model {
             let by = program("typelift", "typelift/version").or_else(|| program("nncf", "nncf/version"));
             let group = value("nncf/weight_compression/group_size").filter(|size| size != "-1");
             let group = group.map_or(String::new(), |size| format!(", groups of {size}"));
-            parts.push(format!("{} {mode}{group}", by.unwrap_or_else(|| "weight compression".to_owned())));
+            parts.push(format!(
+                "{} {mode}{group}",
+                by.unwrap_or_else(|| "an unknown tool that stored weights as".to_owned())
+            ));
         } else if let Some(nncf) = program("nncf", "nncf/version") {
             parts.push(nncf);
         }

@@ -297,8 +297,11 @@ impl FromStr for Release {
         let number = parts.next().and_then(|number| number.parse().ok()).ok_or_else(unknown)?;
         let patch = parts.next().is_none_or(|patch| patch.parse::<u8>().is_ok());
         let release = Self { year, number };
-        let known = (Self::OLDEST..=Self::NEWEST).contains(&release);
-        if known && patch && parts.next().is_none() { Ok(release) } else { Err(unknown()) }
+        if Self::all().any(|known| known == release) && patch && parts.next().is_none() {
+            Ok(release)
+        } else {
+            Err(unknown())
+        }
     }
 }
 

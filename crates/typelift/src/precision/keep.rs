@@ -195,11 +195,16 @@ impl Kept {
             }
             let found = match pattern {
                 KeepPattern::Name(name) => model.find_all(name).map_err(|error| match error {
-                    FindError::Unknown(_) => {
-                        let operation = of_operation(model, name).map(|_| format!("type:{name}")).ok();
-                        let near = operation.or_else(|| model.nearest_name(name));
-                        KeepError::Unmatched { pattern: name.clone(), near }
-                    }
+                    FindError::Unknown(_) => match of_operation(model, name) {
+                        Err(unmatched) if ops::all().any(|row| row.name() == name) => unmatched,
+                        found => {
+                            let part = format!("*{name}*");
+                            let several = model.find_all(&part).is_ok_and(|found| found.len() > 1).then_some(part);
+                            let near = found.map(|_| format!("type:{name}")).ok().or(several);
+                            let near = near.or_else(|| model.nearest_name(name));
+                            KeepError::Unmatched { pattern: name.clone(), near }
+                        }
+                    },
                     error => KeepError::Find(error),
                 })?,
                 KeepPattern::Operation(operation) => of_operation(model, operation)?,

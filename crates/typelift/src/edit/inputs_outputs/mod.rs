@@ -68,7 +68,7 @@ pub enum InterfaceError {
         known: Vec<String>,
     },
     /// Several inputs or outputs have this name.
-    #[error("the model has several {end}s `{name}`: layers {}", .layers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
+    #[error("the model has several {end}s `{name}`: {}", .layers.iter().map(|id| format!("`id:{id}`")).collect::<Vec<_>>().join(", "))]
     Ambiguous {
         /// The inputs or the outputs, whichever were searched.
         end: End,

@@ -49,7 +49,7 @@ impl fmt::Display for ValueError {
         match self.max_of_range {
             _ if self.max_absolute == 0.0 => f.write_str("exact"),
             Some(part) => write!(f, "worst error {} % of a row's range", short(part * 100.0)),
-            None => write!(f, "worst relative {:.2e}", self.max_relative),
+            None => write!(f, "worst relative {}", short(self.max_relative)),
         }
     }
 }
