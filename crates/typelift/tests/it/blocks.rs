@@ -116,7 +116,7 @@ fn rules_marks_and_cuts_select_the_layers_of_the_same_blocks() {
 fn a_number_that_no_block_has_is_an_error_with_the_numbers_of_the_model() {
     let script: Script = "cut block 7..9".parse().unwrap();
     let error = script.run(decoder(5, None)).unwrap_err().to_string();
-    assert_eq!(error, "cut block 7..9: no block has a number from 7 to 9; the model has the blocks 0 to 4");
+    assert_eq!(error, "cut block 7..9: not all blocks from 7 to 9 are there; the model has the blocks 0 to 4");
     let error = Kept::find(&decoder(5, None), &["block:7".into()]).unwrap_err().to_string();
     assert_eq!(error, "`block:7-7` matches no layer; did you mean `block:0-4`?");
 }
