@@ -10,7 +10,7 @@ use typelift_promote::ElementType;
 use super::{automatic, risks, shape_paths};
 use crate::base::foreign::{self, named_element_type};
 use crate::base::hash::{HashMap, HashSet};
-use crate::base::names::{matches_glob, near};
+use crate::base::names::{is_glob, matches_glob, near};
 use crate::infer::blocks::{layers_of_blocks, numbers_of_blocks};
 use crate::model::graph::{FindError, Graph, Layer, LayerId, Model, Place};
 use crate::ops::{self, LayerKind, Operation};
@@ -199,8 +199,8 @@ impl Kept {
                         Err(unmatched) if ops::all().any(|row| row.name() == name) => unmatched,
                         found => {
                             let part = format!("*{name}*");
-                            let several = model.find_all(&part).is_ok_and(|found| found.len() > 1).then_some(part);
-                            let near = found.map(|_| format!("type:{name}")).ok().or(several);
+                            let is_part = !is_glob(name) && model.find_all(&part).is_ok_and(|found| found.len() > 1);
+                            let near = found.map(|_| format!("type:{name}")).ok().or(is_part.then_some(part));
                             let near = near.or_else(|| model.nearest_name(name));
                             KeepError::Unmatched { pattern: name.clone(), near }
                         }
