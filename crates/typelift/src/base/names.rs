@@ -60,7 +60,7 @@ const LONGEST: usize = 2000;
 /// assert_eq!(typelift::near("hed/add", names), Some("head/add".to_owned()));
 /// assert_eq!(typelift::near("my norm", names), Some("head/norm".to_owned()));
 /// assert_eq!(typelift::near("hed/*", names), Some("head/*".to_owned()));
-/// assert_eq!(typelift::near("dx", ["ex", "xd", "d"]), Some("xd".to_owned()));
+/// assert_eq!(typelift::near("dx", ["d", "ex"]), Some("ex".to_owned()));
 /// assert_eq!(typelift::near("body/*", names), None);
 /// ```
 #[must_use]
