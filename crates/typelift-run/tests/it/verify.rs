@@ -807,3 +807,17 @@ fn a_scale_that_quantization_does_not_explain_loosens_nothing() {
     };
     assert_eq!([relative("[[0.007874], [0.0019685]]"), relative("[[0.0102], [0.0019685]]")], [5e-2, 1e-3]);
 }
+
+#[test]
+fn boxes_of_a_suppression_overlap() {
+    let text = "
+        b = Parameter : f32[1,5,4]
+        s = Parameter : f32[1,2,5]
+        most = Const(3) : i64[]
+        n = NonMaxSuppression(b, s, most)
+        r = Result(n.0)
+    ";
+    let report = Verification::default().run(&model(text), Some(&model(text)), &mut Shaped::default());
+    let fed: Vec<_> = report.unwrap().samples.iter().map(|it| it.inputs[0].values.clone()).collect();
+    assert_eq!(fed, ["boxes in 0 to 1"; 2], "normal values are boxes of no size, or far apart");
+}

@@ -22,6 +22,8 @@ pub(super) struct Role {
     pub(super) is_trips: bool,
     /// The values are lengths of sequences, at most this number.
     pub(super) longest: Option<i64>,
+    /// The values are boxes, which overlap if they are from 0 to 1.
+    pub(super) is_box: bool,
     /// The values are sorted, as offsets and numbers of segments are.
     pub(super) is_sorted: bool,
 }
@@ -37,6 +39,7 @@ impl Role {
             is_count: self.is_count || other.is_count,
             is_trips: self.is_trips || other.is_trips,
             longest: least(self.longest, other.longest),
+            is_box: self.is_box || other.is_box,
             is_sorted: self.is_sorted || other.is_sorted,
         }
     }
@@ -171,6 +174,7 @@ impl Search<'_> {
             ("EmbeddingBagOffsetsSum" | "EmbeddingBagOffsets" | "EmbeddingSegmentsSum", 2) => {
                 self.role.is_sorted = true
             }
+            ("NonMaxSuppression" | "MatrixNms" | "MulticlassNms", 0) => self.role.is_box = true,
             ("Select", 0) | ("LogicalNot", _) => self.role.is_mask = true,
             ("Convert", 0) => self.role.is_mask |= layer.attribute("destination_type") == Some("boolean"),
             _ => {}

@@ -89,6 +89,7 @@ pub(super) fn values(
     }
     if ty.kind() == Kind::Float {
         let (words, next): (_, fn(&mut Random) -> f64) = match floats {
+            _ if role.is_box => ("boxes in 0 to 1", Random::unit),
             Floats::Normal => ("normal", Random::normal),
             Floats::Quarter => ("normal / 4", |random| random.normal() / 4.0),
             Floats::Unit => ("uniform 0 to 1", Random::unit),
