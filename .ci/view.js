@@ -321,7 +321,7 @@
     turn(key);
     expect(`${TABS[key][0]} says something`, by("side").textContent.trim());
   }
-  if (data.findings.some(({ help }) => help.some((text) => text.includes("`typelift ")))) {
+  if (data.findings.some(({ help }) => help.some(([, command]) => command))) {
     turn("findings");
     expect("a fix can be copied", by("side").querySelector(".copy"));
   }

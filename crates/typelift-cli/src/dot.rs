@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::fmt::{Display, Write as _};
 
 use typelift::graph::{Body, Direction};
+use typelift::ops;
 use typelift::promote::{ElementType, Kind};
 use typelift::rewrite::notation::Line;
 use typelift::{Graph, Layer, LayerId, Model};
 
 use crate::gate::Clean;
-use crate::listing;
 use crate::selection::Selection;
 
 /// The borders of conversions, and of those that can lose something.
@@ -76,16 +76,17 @@ impl Drawing<'_> {
         self.types.extend(ty);
         let line = Line::new(graph, layer, self.model.weights(), self.selection.folds);
         let mut label = format!("{} {}\n{}", layer.id(), layer.name(), layer.ty());
-        let conversion = listing::conversion(graph, layer);
         let mut border = String::new();
-        match &conversion {
+        match ops::conversion(graph, layer) {
             Some(conversion) => {
-                let loses = !conversion.lost.is_empty();
+                let effect = conversion.effect(graph, self.model.weights(), layer);
+                let loses = !effect.is_exact();
                 self.converts[usize::from(loses)] = true;
                 border = format!(", color=\"{}\", penwidth=2.5", if loses { LOSES } else { KEEPS });
-                let _ = write!(label, "\n{} -> {}", conversion.from, line.outputs);
+                let from = conversion.from.iter().map(|ty| ty.name()).collect::<Vec<_>>().join(", ");
+                let _ = write!(label, "\n{from} -> {}", line.outputs);
                 if loses {
-                    let _ = write!(label, "\n{}", conversion.lost);
+                    let _ = write!(label, "\n{effect}");
                 }
             }
             None if self.selection.folds && line.arguments.len() > 2 => {

@@ -6,7 +6,6 @@ use std::fmt::Write as _;
 use serde::{Serialize, Serializer};
 use typelift::findings::{FileName, LayerRef};
 use typelift::graph::OutputPort;
-use typelift::ops;
 use typelift::{Graph, Layer, LayerId, Model, Output};
 
 use crate::gate::Clean;
@@ -175,20 +174,4 @@ pub(crate) fn at(layer: &LayerRef, operation: &str, output: usize, line: Option<
         let _ = write!(text, ", line {line}");
     }
     text + ")"
-}
-
-/// Source and destination types of a Convert, ConvertLike or ConvertPromoteTypes.
-pub(crate) struct Conversion {
-    /// The types of its inputs, each once: `f16`, `f16, f64`.
-    pub(crate) from: String,
-    /// The possible loss; empty if it keeps every value.
-    pub(crate) lost: String,
-}
-
-/// `None` for other layers.
-pub(crate) fn conversion(graph: &Graph, layer: &Layer) -> Option<Conversion> {
-    let found = ops::conversion(graph, layer)?;
-    let lost = found.lossy().next().map_or(String::new(), |(_, lost)| lost.to_string());
-    let from = found.from.iter().map(|ty| ty.name()).collect::<Vec<_>>().join(", ");
-    Some(Conversion { from, lost })
 }

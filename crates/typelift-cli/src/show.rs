@@ -7,9 +7,10 @@ use std::path::PathBuf;
 use anstyle::{AnsiColor, Style};
 use typelift::explain::blocks::Blocks;
 use typelift::findings::Voice;
+use typelift::ops::{self, Effect};
 use typelift::rewrite::notation::{self, Line};
 use typelift::values::Export;
-use typelift::{Graph, Layer, LayerId, Model, Shapes};
+use typelift::{Graph, LayerId, Model, Shapes};
 use unicode_width::UnicodeWidthStr;
 
 use crate::columns::FAINT;
@@ -194,11 +195,12 @@ impl<'a> Rows<'a> {
                     (0..layer.outputs().len()).map(|port| lengths::tensor(self.model, shapes, layer.id().output(port)));
                 line.outputs = tensors.collect::<Vec<_>>().join(", ");
             }
-            if let Some(conversion) = listing::conversion(graph, layer).filter(|_| self.with_losses) {
-                line.outputs += &format!("  # {}", if conversion.lost.is_empty() { "exact" } else { &conversion.lost });
+            let effect = ops::conversion(graph, layer).map(|it| it.effect(graph, self.model.weights(), layer));
+            if let Some(effect) = effect.filter(|_| self.with_losses) {
+                line.outputs += &format!("  # {effect}");
             }
             let ty = layer.outputs().first().map(|port| port.element_type());
-            self.rows.push(Row::Layer(indent, line, emphasis(graph, layer), ty.map_or(Style::new(), color)));
+            self.rows.push(Row::Layer(indent, line, emphasis(effect), ty.map_or(Style::new(), color)));
             for body in layer.bodies() {
                 let line = notation::body_line(layer, body);
                 if self.selection.opens(body) {
@@ -338,10 +340,10 @@ fn line_width(line: &Line) -> usize {
 }
 
 /// A style that marks conversions, more strongly if they can lose something.
-fn emphasis(graph: &Graph, layer: &Layer) -> Style {
-    match listing::conversion(graph, layer) {
+fn emphasis(effect: Option<Effect>) -> Style {
+    match effect {
         None => Style::new().bold(),
-        Some(conversion) if conversion.lost.is_empty() => AnsiColor::Green.on_default().bold(),
+        Some(effect) if effect.is_exact() => AnsiColor::Green.on_default().bold(),
         Some(_) => AnsiColor::Red.on_default().bold(),
     }
 }

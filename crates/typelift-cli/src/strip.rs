@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 
 use typelift::explain::map::{ValuePath, ValueStep};
+use typelift::ops;
+use typelift::promote::Loss;
 use unicode_width::UnicodeWidthStr;
 
 use crate::columns::count;
@@ -43,13 +45,17 @@ pub(crate) fn text(path: &ValuePath, all: bool, names: &ShortNames) -> String {
 }
 
 fn losses(path: &ValuePath) -> String {
-    let losses: Vec<&str> = path.loses.iter().map(|loss| loss.name()).collect();
-    let converts = || path.steps.iter().filter(|step| step.converts);
+    let converts = || path.steps.iter().filter_map(|step| step.effect);
+    let counted = converts().filter(|effect| effect.audit.is_some()).count();
+    let by_types = |effect: ops::Effect| effect.losses.filter(|_| effect.audit.is_none());
+    let occurs = |loss: Loss| converts().filter_map(by_types).any(|losses| losses.can(loss));
+    let losses: Vec<&str> = path.loses.iter().filter(|loss| occurs(**loss)).map(|loss| loss.name()).collect();
     // Converts of unknown types.
-    let unknown = converts().filter(|step| step.loses.is_none()).count();
+    let unknown = converts().filter(|effect| effect.losses.is_none()).count();
     let known = match &losses[..] {
         [] if converts().count() == 0 => return "no Convert on the way".to_owned(),
         [] if unknown > 0 => String::new(),
+        [] if counted > 0 => "the Converts change values of constants".to_owned(),
         [] => "the Converts lose nothing".to_owned(),
         losses => format!("the Converts can lose: {}", losses.join(", ")),
     };
@@ -82,7 +88,7 @@ fn strip(path: &ValuePath) -> String {
 
 /// `None` for other layers.
 fn lost(step: &ValueStep) -> Option<String> {
-    step.converts.then(|| step.loses.map_or_else(|| "of an unknown type".to_owned(), |loses| loses.to_string()))
+    step.effect.map(|effect| effect.to_string())
 }
 
 /// Formats `` → f32[2,2] `w_f32` (Convert 2, line 23): exact ``.

@@ -65,12 +65,16 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
         }
         None => (None, args.input.load()?),
     };
-    terminal.say(&render::text(&shown.diagnostics, Voice::Shell(None), Show::Briefly));
-    let Some(model) = &shown.model else { return Ok(Status::Faulty) };
+    let Some(model) = &shown.model else {
+        terminal.say(&render::text(&shown.diagnostics, Voice::Shell(None), Show::Briefly));
+        return Ok(Status::Faulty);
+    };
     let file = args.other.as_ref().unwrap_or(&args.input.file);
     let weights = if input::is_dash(file) { NeedForWeights::Optional } else { NeedForWeights::of(file) };
     let checking = Checking { weights, ..Checking::default() };
-    let found = checking.check_inferred(model, std::mem::take(&mut shown.diagnostics.list), true);
+    shown.diagnostics.list = checking.check_inferred(model, std::mem::take(&mut shown.diagnostics.list), true);
+    let found = &shown.diagnostics.list;
+    terminal.say(&render::text(&shown.diagnostics, voice(file), Show::Briefly));
     let faulty = found.iter().any(Diagnostic::is_error);
     let before = match &before {
         Some(Loaded { model: Some(before), .. }) => Some((before, typelift::diff(before, model))),
@@ -80,7 +84,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     let (shown_file, file) = (file, args.input.file.display().to_string());
     let before = before.as_ref().map(|(model, diff)| Before { file: &file, model, diff });
     let runs = args.ran.read(model)?;
-    let page = draw(model, shown_file, &found, Extras { before, runs: &runs, most_bytes: None })?;
+    let page = draw(model, shown_file, found, Extras { before, runs: &runs, most_bytes: None })?;
     if input::is_stdout(&output) {
         terminal.print_as(&page, Form::Product)?;
     } else {
@@ -133,12 +137,16 @@ pub(crate) struct Extras<'a> {
     pub(crate) most_bytes: Option<usize>,
 }
 
+fn voice(file: &Path) -> Voice<'_> {
+    Voice::Shell(Some(file).filter(|file| !input::is_dash(file)))
+}
+
 pub(crate) fn draw(model: &Model, file: &Path, found: &[Diagnostic], extras: Extras<'_>) -> Result<String, Failure> {
     let (title, name) = (file.file_stem().unwrap_or_default().to_string_lossy(), file.display().to_string());
     let mut page = Page::new(model, found);
     page.title = if input::is_dash(file) { model.name() } else { &title };
     (page.file, page.before, page.runs) = (&name, extras.before, extras.runs);
-    page.voice = Voice::Shell(Some(file).filter(|file| !input::is_dash(file)));
+    page.voice = voice(file);
     page.most_bytes = extras.most_bytes.unwrap_or(page.most_bytes);
     page.html().map_err(|error| Failure::new(error.to_string()))
 }

@@ -10,7 +10,9 @@ use typelift::{Layer, Model};
 
 use crate::graphs::{Graphs, path};
 
-/// Limit on the values that are read from one constant. A larger one is sampled.
+/// Limit on the values that are read from all constants. Beyond it, only a sample of each constant is read.
+const MOST: u64 = 1 << 21;
+/// The number of values in a sample.
 const SAMPLE: usize = 4096;
 /// Number of bars of a histogram.
 const BARS: usize = 24;
@@ -37,8 +39,8 @@ pub(crate) struct Values<'a> {
     /// The number of zeros among the values that were read.
     zeros: usize,
     /// The number of values that are infinite or not a number.
-    #[serde(skip_serializing_if = "is_none")]
-    not_finite: usize,
+    #[serde(skip_serializing_if = "is_zero")]
+    not_finite: u64,
     /// The number of values in each of equal parts of the range.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     bars: Vec<usize>,
@@ -49,11 +51,6 @@ pub(crate) struct Values<'a> {
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]
 fn is_zero(number: &u64) -> bool {
-    *number == 0
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]
-fn is_none(number: &usize) -> bool {
     *number == 0
 }
 
@@ -86,22 +83,30 @@ impl Narrowed {
 }
 
 pub(crate) fn constants<'a>(model: &'a Model, graphs: &Graphs<'a>) -> Vec<Values<'a>> {
-    let mut found = Vec::new();
+    let (mut found, mut left) = (Vec::new(), MOST);
     for (place, graph) in model.walk() {
         let Some((place, _)) = graphs.get_key_value(&place) else { continue };
         for layer in graph.layers().filter(|layer| ops::kind(layer) == LayerKind::Constant) {
             let size = layer.attribute("size").and_then(|size| size.parse().ok()).unwrap_or(0);
-            let read = layer.sample(model.weights(), SAMPLE);
+            let read = layer.sample(model.weights(), room(layer, &mut left));
             found.extend(read.and_then(|read| values(&read, layer, path(place, layer), size)));
         }
         for quantized in schemes::find(graph, model.weights()) {
             let Some(layer) = graph.layer(quantized.value.layer) else { continue };
-            let read = quantized.sample(graph, model.weights(), SAMPLE);
+            let read = quantized.sample(graph, model.weights(), room(layer, &mut left));
             let read = read.map(|read| read.into_iter().map(f64::from).collect::<Vec<_>>());
             found.extend(read.and_then(|read| values(&read, layer, path(place, layer), 0)));
         }
     }
     found
+}
+
+/// Returns the number of values to read of a layer: all while there is room.
+fn room(layer: &Layer, left: &mut u64) -> usize {
+    let count = layer.outputs().first().and_then(|port| port.shape().element_count()).unwrap_or(0);
+    let all = if count <= *left { count } else { 0 };
+    *left -= all;
+    SAMPLE.max(all as usize)
 }
 
 /// Describes the first output of a layer, given some of its values.
@@ -133,7 +138,7 @@ fn values<'a>(read: &[f64], layer: &Layer, path: Cow<'a, str>, bytes: u64) -> Op
         min: min as f32,
         max: max as f32,
         zeros: read.iter().filter(|&&value| value == 0.0).count(),
-        not_finite: read.len() - finite.len(),
+        not_finite: (read.len() - finite.len()) as u64,
         bars: if min < max { bars(&finite, min, max) } else { Vec::new() },
         narrowed,
     })
@@ -154,8 +159,8 @@ mod tests {
 
     #[test]
     fn losses_in_narrower_types_are_those_of_rounding() {
-        let half = |value| f32::from(F16::from(value));
-        let lost = Narrowed::new("f16", &[0.0, 1.0, 1e6, 1e-9, 1.0 + 1.0 / 4096.0], half);
+        let values = [0.0, 1.0, 1e6, 1e-9, 1.0 + 1.0 / 4096.0];
+        let lost = Narrowed::new("f16", &values, |value| f32::from(F16::from(value)));
         assert_eq!((lost.infinite, lost.zero), (1, 1));
         assert!(lost.worst > 2e-4 && lost.worst < 3e-4, "{}", lost.worst);
         assert_eq!(bars(&[0.0, 0.0, 1.0], 0.0, 1.0).iter().sum::<usize>(), 3);

@@ -106,8 +106,8 @@ pub(crate) fn folded(page: &impl Serialize) -> serde_json::Result<String> {
 
 /// Only characters of one byte count, because the page's script counts UTF-16 units.
 fn shared(a: &str, b: &str) -> usize {
-    let is_plain = |byte: u8| byte.is_ascii() && byte != b'\\' && byte != b'"';
-    a.bytes().zip(b.bytes()).skip(1).take_while(|&(a, b)| a == b && is_plain(a)).count()
+    let alike = a.bytes().zip(b.bytes()).skip(1).take_while(|(a, b)| a == b);
+    alike.take_while(|(byte, _)| byte.is_ascii() && !b"\\\"".contains(byte)).count()
 }
 
 #[cfg(test)]

@@ -288,12 +288,13 @@ fn hidden<'a>(
     constant: &HashSet<LayerId>,
 ) -> Vec<(Cow<'a, str>, Vec<Cow<'a, str>>)> {
     let layers = graph.layers().filter(|layer| folded.contains(&layer.id()) && !constant.contains(&layer.id()));
-    let producers = |layer: &Layer| {
+    let with_producers = layers.map(|layer| {
         let feeds = graph.producers(layer.id()).into_iter().flatten();
         let computed = feeds.filter(|feed| !constant.contains(&feed.layer)).collect::<Vec<_>>();
-        computed.into_iter().filter_map(|feed| Some(path(place, graph.layer(feed.layer)?))).collect()
-    };
-    layers.map(|layer| (path(place, layer), producers(layer))).collect()
+        let producers = computed.into_iter().filter_map(|feed| Some(path(place, graph.layer(feed.layer)?)));
+        (path(place, layer), producers.collect())
+    });
+    with_producers.collect()
 }
 
 pub(crate) fn path<'a>(place: &Place, layer: &'a Layer) -> Cow<'a, str> {
@@ -330,8 +331,8 @@ impl<'a> Boxes<'a> {
                 let mut text = constant(source.model, producer, port, &stored);
                 let scheme = stored.way.first().and_then(|codes| schemes.get(&codes.id()));
                 text.extend(scheme.map(|scheme| format!(", {scheme}")));
-                let paths = |layers: &[&'a Layer]| layers.iter().map(|layer| path(place, layer)).collect();
-                let (held, of) = (paths(&stored.layers), paths(&stored.shaped));
+                let [held, of] = [&stored.layers, &stored.shaped]
+                    .map(|layers| layers.iter().map(|layer| path(place, layer)).collect::<Vec<_>>());
                 weights.push(stored.weights());
                 let parts = stored
                     .parts(graph, scheme.is_some())
@@ -426,8 +427,8 @@ impl<'a> Stored<'a> {
             return Vec::new();
         }
         let main_part = if is_quantized { "codes" } else { "values" };
-        let part = |layer: &'a Layer| known.get(&layer.id()).filter(|_| Some(layer.id()) != main).copied();
-        constants.into_iter().map(|layer| (layer, part(layer).unwrap_or(main_part))).collect()
+        known.extend(main.map(|main| (main, main_part)));
+        constants.into_iter().map(|layer| (layer, *known.get(&layer.id()).unwrap_or(&main_part))).collect()
     }
 
     /// The values of a constant with few values, if only Converts are between it and its consumer.
@@ -496,7 +497,8 @@ fn node<'a>(
         .map(|(at, port)| (port.element_type().name(), source.shape(place, layer.id().output(at), port)))
         .collect();
     let convert = ops::conversion(graph, layer).map(|found| {
-        let lost = found.lossy().next().map_or(String::new(), |(_, lost)| lost.to_string());
+        let effect = found.effect(graph, source.model.weights(), layer);
+        let lost = if effect.is_exact() { String::new() } else { effect.to_string() };
         let from: Vec<&str> = found.from.iter().map(|ty| ty.name()).collect();
         (from.join(", "), found.to.name(), lost)
     });

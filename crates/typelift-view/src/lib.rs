@@ -151,6 +151,10 @@ struct MapRow {
     parts: Vec<String>,
 }
 
+fn map_rows(model: &Model, found: &[Diagnostic]) -> Vec<MapRow> {
+    PrecisionMap::new(model, found).rows.into_iter().map(|row| map_row(model, row)).collect()
+}
+
 fn map_row(model: &Model, row: Row) -> MapRow {
     let graph = model.graph_at(&row.place);
     let first = row.parts.first().and_then(|part| graph?.layer(*part.layers.first()?));
@@ -173,7 +177,8 @@ struct Finding {
     code: &'static str,
     severity: Severity,
     message: String,
-    help: Vec<String>,
+    /// The fixes, each with a command that makes it.
+    help: Vec<(String, Option<String>)>,
     /// The path of its layer, as graphs spell it.
     path: Option<String>,
     /// The tensors that explain it, each with the path of its producer.
@@ -258,9 +263,9 @@ impl<'a> Page<'a> {
             return Ok(None);
         }
         // An estimate that is much too large saves the attempt. Most layers of an earlier model are those of the later one.
-        let estimate = |model| outline::size(model, HOPELESS * self.most_bytes);
-        let sum = estimate(self.model) + before.map_or(0, |before| estimate(before.model) / 2);
-        if sum > HOPELESS * self.most_bytes {
+        let most = HOPELESS * self.most_bytes;
+        let sum = before.map_or(0, |before| outline::size(before.model, most) / 2) + outline::size(self.model, most);
+        if sum > most {
             return Ok(None);
         }
         // The document takes more memory than the page, and is dropped before the page is put together.
@@ -270,11 +275,6 @@ impl<'a> Page<'a> {
 
     fn document<'d>(&'d self, parts: &'d Parts, extent: Extent) -> Document<'d> {
         let (model, found) = (self.model, self.found);
-        let map = PrecisionMap::new(model, found);
-        let map_before = self.before.map(|before| (before.model, PrecisionMap::new(before.model, &[])));
-        let rows = |(model, map): (&Model, PrecisionMap)| -> Vec<MapRow> {
-            map.rows.into_iter().map(|row| map_row(model, row)).collect()
-        };
         let is_whole = extent != Extent::Outline;
         let graphs = if is_whole { graphs::graphs(model) } else { graphs::Graphs::default() };
         let changes = Changes::of(self.before.as_ref().map(|before| before.diff));
@@ -289,8 +289,8 @@ impl<'a> Page<'a> {
             outline: (!is_whole).then(|| outline::message(model, &parts.after)),
             graphs: self.graphs(parts, &graphs, extent),
             names: if is_whole { Vec::new() } else { outline::names(model, &parts.after) },
-            map: rows((model, map)),
-            map_before: map_before.map(rows).unwrap_or_default(),
+            map: map_rows(model, found),
+            map_before: self.before.map(|before| map_rows(before.model, &[])).unwrap_or_default(),
             steps: if is_whole { steps::steps(model, &graphs) } else { Vec::new() },
             constants: if is_whole { constants::constants(model, &graphs) } else { Vec::new() },
             made_by: model.made_by(),
@@ -305,17 +305,17 @@ impl<'a> Page<'a> {
     }
 
     fn metadata(&self) -> Vec<(String, Option<String>, Option<String>)> {
-        let short = |value: String| brief(&value).into_owned();
         let Some(Before { diff, .. }) = self.before else {
             return self
                 .model
                 .rt_info_entries()
                 .into_iter()
-                .map(|(path, value)| (path, None, Some(short(value))))
+                .map(|(path, value)| (path, None, Some(brief(&value).into_owned())))
                 .collect();
         };
         let changes = diff.info.iter().chain(&diff.versions).cloned();
-        changes.map(|it| (it.path, it.before.map(short), it.after.map(short))).collect()
+        let short = changes.map(|it| (it.path, [it.before, it.after].map(|it| it.map(|it| brief(&it).into_owned()))));
+        short.map(|(path, [before, after])| (path, before, after)).collect()
     }
 
     fn graphs<'d>(&'d self, parts: &'d Parts, graphs: &graphs::Graphs<'d>, extent: Extent) -> Vec<graphs::Drawn<'d>> {
@@ -349,12 +349,12 @@ impl Changes {
             alike.iter().enumerate().flat_map(|(at, it)| it.changes.iter().map(move |&it| (it, at))).collect();
         let numbers: HashMap<_, usize> =
             shown.iter().enumerate().map(|(number, &(change, _))| (std::ptr::from_ref(change), number)).collect();
-        let told = |line: typelift::explain::StoryLine| {
+        let story = diff.story_lines().into_iter().map(|line| {
             let changes = line.changes.iter().filter_map(|&change| numbers.get(&std::ptr::from_ref(change)).copied());
             Told { changes: changes.collect(), text: line.text }
-        };
+        });
         Self {
-            story: diff.story_lines().into_iter().map(told).collect(),
+            story: story.collect(),
             list: shown.iter().map(|&(it, group)| change(it, group)).collect(),
             groups: alike.iter().map(|it| Group { what: it.what.clone(), places: it.places() }).collect(),
             more: diff.changes.len().saturating_sub(MOST),
@@ -365,7 +365,7 @@ impl Changes {
 fn change(change: &typelift::explain::Change, group: usize) -> Change {
     let is_whole = matches!(change.kind, ChangeKind::Added | ChangeKind::Removed);
     let none = if is_whole { "" } else { "none" };
-    let side = |text: &Option<String>| text.clone().unwrap_or_else(|| none.to_owned());
+    let [before, after] = [&change.before, &change.after].map(|text| text.clone().unwrap_or_else(|| none.to_owned()));
     let user = change.follows.iter().find(|follow| follow.kind == ChangeKind::Input);
     let at = match change.kind {
         ChangeKind::Removed => user.map_or_else(|| change.path.clone(), |user| user.path.clone()),
@@ -376,8 +376,8 @@ fn change(change: &typelift::explain::Change, group: usize) -> Change {
         path: change.path.clone(),
         at,
         subject: change.subject.clone(),
-        before: side(&change.before),
-        after: side(&change.after),
+        before,
+        after,
         figures: change.values.map(|values| values.to_string()),
         follows: change.follows.len(),
         group,
@@ -390,7 +390,7 @@ fn finding(diagnostic: &Diagnostic, voice: Voice<'_>) -> Finding {
         code: diagnostic.code.name(),
         severity: diagnostic.severity,
         message: brief(&diagnostic.message.to_string()).into_owned(),
-        help: voice.help(diagnostic).iter().map(|help| brief(help).into_owned()).collect(),
+        help: voice.remedies(diagnostic).into_iter().map(|fix| (brief(&fix.words).into_owned(), fix.command)).collect(),
         path,
         producers: diagnostic
             .related

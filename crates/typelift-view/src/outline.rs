@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
 use typelift::explain::blocks::{Block, Blocks};
-use typelift::graph::{LayerMap, Place};
+use typelift::graph::LayerMap;
 use typelift::ops::{self, LayerKind};
 use typelift::{Graph, LayerId, Model};
 
@@ -35,9 +35,9 @@ struct Part<'a> {
 
 /// Divides a graph into its blocks; without blocks into runs.
 fn divided<'a>(graph: &Graph, blocks: &'a Blocks) -> Vec<Part<'a>> {
-    let own = || blocks.list.iter().filter(|block| block.place.is_model());
-    if own().any(|block| block.number.is_some()) {
-        return own().map(|block| Part { layers: block.layers.clone(), block: Some(block) }).collect();
+    let own: Vec<&Block> = blocks.list.iter().filter(|block| block.place.is_model()).collect();
+    if own.iter().any(|block| block.number.is_some()) {
+        return own.into_iter().map(|block| Part { layers: block.layers.clone(), block: Some(block) }).collect();
     }
     // Layers in a cycle are shown in the order of the file.
     let order = graph.topological_order().unwrap_or_else(|_| graph.layers().map(|layer| layer.id()).collect());
@@ -99,16 +99,19 @@ pub(crate) fn drawn<'a>(model: &'a Model, blocks: &'a Blocks) -> Drawn<'a> {
 
 pub(crate) fn names<'a>(model: &'a Model, blocks: &Blocks) -> Vec<Name<'a>> {
     let part_of = part_of(model.graph(), &divided(model.graph(), blocks));
-    let of_graph = |(place, graph): (Place, &'a Graph)| {
+    let mut names = Vec::new();
+    for (place, graph) in model.walk() {
         let outer = place.steps().first().map(|&(holder, _)| holder);
-        let name = |layer: &'a typelift::Layer| {
-            let types: Vec<_> = layer.outputs().iter().map(ToString::to_string).collect();
-            let part = *part_of.get(outer.unwrap_or(layer.id()))?;
-            Some(Name(Cow::Owned(path(&place, layer).into_owned()), layer.ty(), types.join(", "), part))
-        };
-        graph.layers().filter_map(name).collect::<Vec<_>>()
-    };
-    model.walk().flat_map(of_graph).take(MOST_NAMES).collect()
+        for layer in graph.layers().take(MOST_NAMES - names.len()) {
+            let Some(&part) = part_of.get(outer.unwrap_or(layer.id())) else { continue };
+            // An output of the model has the type of what it returns.
+            let returned = graph.producers(layer.id()).into_iter().flatten().filter_map(|feed| graph.output(feed));
+            let ports = layer.outputs().iter().chain(returned.filter(|_| layer.outputs().is_empty()));
+            let types: Vec<_> = ports.map(ToString::to_string).collect();
+            names.push(Name(Cow::Owned(path(&place, layer).into_owned()), layer.ty(), types.join(", "), part));
+        }
+    }
+    names
 }
 
 fn part_of(graph: &Graph, parts: &[Part<'_>]) -> LayerMap<usize> {
@@ -127,19 +130,12 @@ fn node<'a>(graph: &'a Graph, at: usize, part: &Part<'a>) -> Node<'a> {
         *operations.entry(layer.ty()).or_default() += 1;
         layer.outputs().iter().for_each(|port| *types.entry(port.element_type().name()).or_default() += 1);
     }
-    let most_first =
-        |counts: BTreeMap<&'static str, usize>| by_count(counts).into_iter().map(|(ty, _)| (ty, String::new()));
     let attributes = by_count(operations).into_iter().take(SHOWN);
-    let name = |id: Option<&LayerId>| -> String {
-        let name = id.and_then(|&id| graph.layer(id)).map_or("", |layer| layer.name());
-        name.chars().take(NAME).collect()
-    };
-    let name = match part.block {
-        Some(block) => block.name.clone(),
-        None => format!("{} … {}", name(part.layers.first()), name(part.layers.last())),
-    };
+    let ends = [part.layers.first(), part.layers.last()].into_iter().flatten().filter_map(|&id| graph.layer(id));
+    let ends: Vec<String> = ends.map(|layer| layer.name().chars().take(NAME).collect()).collect();
+    let name = part.block.map_or_else(|| ends.join(" … "), |block| block.name.clone());
     Node {
-        outputs: most_first(types).collect(),
+        outputs: by_count(types).into_iter().map(|(ty, _)| (ty, String::new())).collect(),
         attributes: attributes.map(|(operation, count)| (brief(operation), count.to_string().into())).collect(),
         op: "layers".into(),
         name: name.into(),

@@ -63,13 +63,12 @@ impl<'a> Run<'a> {
         for it in &ran.stored {
             weights.entry(it.user.as_str()).or_default().push((it.stored_as, it.used_as.unwrap_or("?")));
         }
-        let computed = |layer: &'a RanLayer| {
+        let layers = ran.layers.iter().filter(|it| !matches!(it.became, Became::Constant | Became::Output));
+        let layers = layers.map(|layer| {
             let arriving = weights.get(layer.name.as_str()).cloned().unwrap_or_default();
             Computed::of(layer, &precisions, arriving)
-        };
-        let is_end = |layer: &&RanLayer| matches!(layer.became, Became::Constant | Became::Output);
-        let layers = ran.layers.iter().filter(|layer| !is_end(layer)).map(computed).collect();
-        Self { layers, added: added(graph, ran) }
+        });
+        Self { layers: layers.collect(), added: added(graph, ran) }
     }
 }
 
@@ -110,17 +109,16 @@ impl<'a> Computed<'a> {
 /// The layers that the plugin added on edges of the model. It names them `PRODUCER_from_to_CONSUMER`.
 fn added<'a>(graph: &'a Graph, ran: &'a Ran) -> Vec<Added<'a>> {
     let known: HashMap<&str, &Layer> = graph.layers().map(|layer| (layer.name(), layer)).collect();
-    let starts = |name: &str| name.match_indices('_').map(|(at, _)| at).collect::<Vec<_>>();
     let mut found = Vec::new();
     for layer in &ran.added {
-        let cuts = starts(&layer.exec);
+        let cuts: Vec<usize> = layer.exec.match_indices('_').map(|(at, _)| at).collect();
         let producer = cuts.iter().rev().find_map(|&at| known.get(&layer.exec[..at]));
         let consumer = cuts.iter().find_map(|&at| known.get(&layer.exec[at + 1..]));
         let (Some(producer), Some(consumer)) = (producer, consumer) else { continue };
         let users: HashSet<_> = graph.users(producer.id()).collect();
-        let types = |types: &[&'static str]| types.first().copied().unwrap_or("?");
+        let [from, to] = [&layer.from, &layer.to].map(|types| types.first().copied().unwrap_or("?"));
         if users.contains(&consumer.id()) {
-            let text = format!("{} {} → {}", layer.ty, types(&layer.from), types(&layer.to));
+            let text = format!("{} {from} → {to}", layer.ty);
             found.push(Added { from: producer.name(), to: consumer.name(), text });
         }
     }

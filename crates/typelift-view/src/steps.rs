@@ -6,8 +6,8 @@ use foldhash::HashMap;
 use serde::{Serialize, Serializer};
 use typelift::findings::LayerRef;
 use typelift::graph::{LayerMap, Place};
-use typelift::promote::fidelity;
-use typelift::{LayerId, Model, Output, ops};
+use typelift::ops::{self, Conversion};
+use typelift::{LayerId, Model, Output};
 
 use crate::graphs::{Graphs, path};
 
@@ -46,7 +46,6 @@ pub(crate) fn steps<'a>(model: &'a Model, graphs: &Graphs<'a>) -> Vec<Step<'a>> 
     for (at, step) in derivation.steps.iter().enumerate().filter(|(_, step)| step.output == 0) {
         firsts.get_mut(&step.layer.place).and_then(|firsts| firsts.insert(step.layer.id, at));
     }
-    let premise = |premise: &typelift::explain::Premise| (premise.input, premise.step);
     let steps = derivation.steps.iter().filter_map(|step| {
         let LayerRef { place, id, .. } = &step.layer;
         let ((graph, ways), firsts) = (graphs.get(place)?, firsts.get(place)?);
@@ -54,15 +53,10 @@ pub(crate) fn steps<'a>(model: &'a Model, graphs: &Graphs<'a>) -> Vec<Step<'a>> 
         let tensor = id.output(step.output);
         let number = |tensor: Output| Some(firsts.get(tensor.layer)? + tensor.port);
         let before = ways.before(tensor);
-        let from = before.and_then(|before| Some(graph.output(before)?.element_type()));
-        let loses = || from.and_then(|from| fidelity(from, step.element_type));
-        let loses = || match ops::converted_values(graph, model.weights(), layer) {
-            Some(audit) if audit.changed() == 0 => "exact".to_owned(),
-            Some(audit) => {
-                format!("{} of {} values, at most {:.1e}", audit.changed(), audit.values, audit.worst_absolute_error)
-            }
-            None => loses().map_or_else(|| "of an unknown type".to_owned(), |loses| loses.to_string()),
-        };
+        let conversion = ops::conversion(graph, layer).map(|found| Conversion {
+            from: before.and_then(|it| graph.output(it)).map_or(found.from, |port| vec![port.element_type()]),
+            ..found
+        });
         Some(Step {
             id: *id,
             path: path(place, layer),
@@ -70,11 +64,11 @@ pub(crate) fn steps<'a>(model: &'a Model, graphs: &Graphs<'a>) -> Vec<Step<'a>> 
             output: step.output,
             rule: step.rule.to_string(),
             element_type: step.element_type.name(),
-            from: step.from.iter().map(premise).collect(),
+            from: step.from.iter().map(|premise| (premise.input, premise.step)).collect(),
             before: before.and_then(number),
             next: ways.next(tensor).and_then(number),
             stored: ways.is_stored(tensor).then(|| step.shape.to_string()),
-            loses: ops::conversion(graph, layer).map(|_| loses()),
+            loses: conversion.map(|it| it.effect(graph, model.weights(), layer).to_string()),
         })
     });
     steps.collect()

@@ -96,13 +96,16 @@ fn merge_groups<'a>(groups: &mut Vec<Group<'a>>, old: Vec<Group<'a>>) -> Vec<usi
     places
 }
 
+fn key_of(edge: &Edge) -> (usize, usize, &'static str, String) {
+    (edge.from, edge.to, edge.element_type, edge.shape.clone())
+}
+
 fn merge_edges(edges: &mut Vec<Edge>, old: Vec<Edge>, places: &[usize]) {
-    let key = |edge: &Edge| (edge.from, edge.to, edge.element_type, edge.shape.clone());
-    let known: HashMap<_, usize> = edges.iter().enumerate().map(|(at, edge)| (key(edge), at)).collect();
+    let known: HashMap<_, usize> = edges.iter().enumerate().map(|(at, edge)| (key_of(edge), at)).collect();
     edges.iter_mut().for_each(|edge| edge.only = Some(Side::After));
     for edge in old {
         let edge = Edge { from: places[edge.from], to: places[edge.to], only: Some(Side::Before), ..edge };
-        match known.get(&key(&edge)) {
+        match known.get(&key_of(&edge)) {
             Some(&at) => edges[at].only = None,
             None => edges.push(edge),
         }

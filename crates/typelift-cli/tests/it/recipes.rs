@@ -155,5 +155,6 @@ fn show_says_which_converts_lose_what() {
     tutorial(folder.path());
     script(folder.path(), "typelift convert model.xml -o repaired.xml 2> said");
     let shown = script(folder.path(), "typelift show --only Convert --losses repaired.xml");
-    assert!(shown.lines().count() == 2 && shown.contains("f32[]  # rounds") && shown.contains("  # exact"), "{shown}");
+    // One converts a constant of i64 whose values f32 keeps.
+    assert!(shown.lines().count() == 2 && shown.matches("  # exact").count() == 2, "{shown}");
 }

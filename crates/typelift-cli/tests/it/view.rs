@@ -211,4 +211,90 @@ fn a_convert_of_a_constant_is_judged_by_its_values() {
     let data = data(&fs::read_to_string(folder.path().join("page.html")).unwrap());
     // The tenth column has the loss.
     assert!(data["steps"].as_array().unwrap().iter().all(|step| step[10].is_null() || step[10] == "exact"));
+    let path = run(folder.path(), &["why", "--path", file, "neg/ConvertLike"]).stdout;
+    assert!(path.contains("(exact)") && path.contains("the Converts lose nothing"), "{path}");
+    assert!(run(folder.path(), &["show", "--losses", file]).stdout.contains(": f32[]  # exact"));
+    let steps: Value = serde_json::from_str(
+        &run(folder.path(), &["why", "--format", "json", "--path", file, "neg/ConvertLike"]).stdout,
+    )
+    .unwrap();
+    assert_eq!(steps["loses"], serde_json::json!([]));
+}
+
+/// All ways to see a Convert name the same loss of a constant.
+#[test]
+fn a_loss_of_a_constant_has_the_same_words_everywhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "c = Const([1, 16777217]) : i32[2]\nx = Parameter : f32[2]\nv = Convert(c) {destination_type=f32}\n\
+                y = Add(x, v)\nz = Result(y)\n";
+    let mut model = typelift::Model::from_text(text).unwrap();
+    assert!(typelift::infer(&mut model).is_empty());
+    model.save(folder.path().join("m.xml")).unwrap();
+    let words = "1 of 2 values changes: 1 is rounded; off by up to 1 (5.96e-6 %)";
+    let said = |arguments: &[&str]| run(folder.path(), arguments).stdout;
+    assert!(said(&["show", "--losses", "m.xml"]).contains(words));
+    assert!(said(&["why", "--path", "m.xml", "v"]).contains(&format!("({words})")));
+    assert!(data(&said(&["view", "m.xml", "-o", "-"]))["steps"].as_array().unwrap().iter().any(|it| it[10] == words));
+}
+
+/// A page had other fixes than `check`, and none of their commands.
+#[test]
+fn a_page_has_the_findings_and_fixes_of_check() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/");
+    for file in ["pages/mm_bad.xml", "fixtures/align/chain.xml", "fixtures/align/constant_loses.xml"] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = format!("{root}{file}");
+        let page = data(&run(folder.path(), &["view", &file, "-o", "-"]).stdout);
+        let check: Value =
+            serde_json::from_str(&run(folder.path(), &["check", "--all", "--format", "json", &file]).stdout).unwrap();
+        let (found, checked) = (page["findings"].as_array().unwrap(), check["diagnostics"].as_array().unwrap());
+        assert!(!found.is_empty() && found.len() == checked.len());
+        for (found, checked) in found.iter().zip(checked) {
+            assert_eq!((&found["code"], &found["message"]), (&checked["code"], &checked["message"]));
+            let help = found["help"].as_array().unwrap();
+            let (words, commands): (Vec<_>, Vec<_>) = help.iter().map(|fix| (fix[0].clone(), fix[1].clone())).unzip();
+            assert_eq!(Value::from(words), checked["help"]);
+            assert_eq!(commands.into_iter().find(|it| !it.is_null()).unwrap_or(Value::Null), checked["fix"]);
+        }
+    }
+}
+
+/// A block in another type said that fewer siblings have the usual type than do.
+#[test]
+fn siblings_of_the_usual_type_are_counted_by_their_type() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut text = "x0 = Parameter : f32[2]\n".to_owned();
+    for block in 0..6 {
+        let ty = if block == 3 { "f16" } else { "f32" };
+        let act = if block == 1 { "Exp" } else { "ReLU" };
+        text += &format!(
+            "m.layers.{block}.in = Convert(x{block}) {{destination_type={ty}}}\nm.layers.{block}.a = {act}(m.layers.{block}.in)\n\
+             m.layers.{block}.b = Tanh(m.layers.{block}.a)\nx{} = Convert(m.layers.{block}.b) {{destination_type=f32}}\n",
+            block + 1
+        );
+    }
+    let mut model = typelift::Model::from_text(&(text + "y = Result(x6)\n")).unwrap();
+    assert!(typelift::infer(&mut model).is_empty());
+    model.save(folder.path().join("m.xml")).unwrap();
+    let said = run(folder.path(), &["stats", "m.xml"]).stdout;
+    assert!(said.contains("computes in f16, its 4 siblings in f32"), "{said}");
+}
+
+/// A page showed the range and the losses of 4,096 values as those of a larger constant.
+#[test]
+fn the_values_of_a_constant_are_all_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut values = vec!["0"; 20_000];
+    values[12_345] = "7";
+    let text = format!(
+        "x = Parameter : f32[20000]\nc = Const([{}]) : f32[20000]\ny = Add(x, c)\nz = Result(y)\n",
+        values.join(", ")
+    );
+    let mut model = typelift::Model::from_text(&text).unwrap();
+    assert!(typelift::infer(&mut model).is_empty());
+    model.save(folder.path().join("m.xml")).unwrap();
+    let page = data(&run(folder.path(), &["view", "m.xml", "-o", "-"]).stdout);
+    let constant = page["constants"].as_array().unwrap().iter().find(|it| it["path"] == "c").unwrap();
+    assert_eq!((&constant["max"], &constant["zeros"]), (&7.0.into(), &19_999.into()));
+    assert!(constant.get("sample").is_none());
 }

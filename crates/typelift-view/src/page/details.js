@@ -52,12 +52,11 @@ function valuesOf(path, opened, title = "Values") {
   };
   const facts = [
     make("div", { class: "mono" }, [text, plural(count, "value"), bytes ? size(bytes) : "computed from the parts below"].join(" · ")),
-    make("div", {}, `minimum ${shortNumber(min)}, maximum ${shortNumber(max)}, zeros ${percent(zeros / read)}`),
+    make("div", {}, `${sample ? `of ${grouped(sample)} values, taken evenly: ` : ""}minimum ${shortNumber(min)}, maximum ${shortNumber(max)}, zeros ${percent(zeros / read)}`),
     ...(not_finite ? [make("div", { class: "warning" }, `${plural(not_finite, "value")} infinite or not a number`)] : []),
     ...(chart ? [chart, make("div", { class: "ends mono" }, make("span", {}, shortNumber(min)), make("span", {}, shortNumber(max)))] : []),
     make("div", { class: "mono faint" }, first.map(shortNumber).join(", ") + (count > first.length ? ", …" : "")),
     ...(narrowed ?? []).map(loss),
-    ...(sample ? [make("div", { class: "faint" }, `of ${grouped(sample)} values, taken evenly`)] : []),
   ];
   return [make("details", { class: "values", "data-path": path, ...(opened ? { open: "" } : {}) }, make("summary", {}, title), ...facts)];
 }
@@ -114,7 +113,7 @@ function trail(item) {
   return links.length ? [make("div", { class: "faint" }, "in ", ...links)] : [];
 }
 function layerDetails(node, constant) {
-  const findings = (marks.get(node.path) || []).map(findingItem);
+  const findings = (marks.get(node.path) || []).map((finding) => findingItem(finding));
   const changes = data.changes.filter((change) => boxOf(change) === node).map(changeItem);
   const used = [...(users.get(node.path) ?? [])].map((path) => make("li", {}, reach(path, path, called(path))));
   const attributes = (node.attributes || []).flatMap(([name, value]) => [make("dt", {}, name), make("dd", { class: "mono clamp", title: value }, value)]);
@@ -150,7 +149,7 @@ function groupDetails(group) {
   const closed = data.names.filter((name) => name.item === group).map((name) => make("li", {}, reach(name.path), " ", make("code", { class: "faint" }, cut(`${name.op} ${name.types}`, 40))));
   const inner = data.outline ? closed : group.items.map((item) => make("li", {}, link({ title: item.path }, item.path, () => go(item), item.kind === "group" ? groupName(item) : `${item.op} ${labelOf(item)}`), " ", make("code", { class: "faint" }, item.kind === "group" ? plural(item.layers, "layer") : cut(types(item), 40))));
   return [
-    ...groupFacts(group), ...ranGroup(group), make("p", { class: "buttons" }, ...(opens(group) ? [make("button", { onclick: () => { flip(group); details(group); } }, group.open ? "Close" : "Open")] : []), ...(at >= 0 ? beside : [])),
+    ...groupFacts(group), ...ranGroup(group), make("p", { class: "buttons" }, ...(opens(group) ? [make("button", { onclick: () => flip(group) }, group.open ? "Close" : "Open")] : []), ...(at >= 0 ? beside : [])),
     reachButtons(), ...listed("Changed", changes.slice(0, 40).map(changeItem)), ...listed("Inside", inner.slice(0, 400)),
   ];
 }

@@ -52,14 +52,22 @@ function spoken(item, node = item) {
   if (item.kind === "layer") return `${node.op} ${node.end ?? node.name} ${types(node)}`;
   return `${item.open ? "open " : ""}group ${item.name}, ${plural(item.layers ?? item.items.length, "layer")}`;
 }
+// A type without room has `?` for its longest open lengths. Numbers stay.
+function shorter(text, room) {
+  let short = text;
+  for (let call; short.length > room && (call = short.match(/[a-z]\w*\([^()]*\)/i)); ) short = short.replace(call[0], "?");
+  const open = short.match(/(?<=[[,])[^[\],]*[a-z_][^[\],]*(?=[\],])/gi) ?? [];
+  for (const length of open.sort((a, b) => b.length - a.length)) if (short.length > room) short = short.replace(length, length[0] === " " ? " ?" : "?");
+  return short;
+}
 function write(group, list, w) {
   let y = 4;
   for (const { kind, text, loses, of } of list) {
     y += 16;
     const room = Math.floor((w - 22 - (kind === "op" && group.classList.contains("opens") ? 26 : 0)) / WIDTHS[kind]);
-    const line = draw("text", { class: of ? `badge ${of}` : kind, x: 15, y }, cut(text, room));
+    const shown = cut(kind === "type" && text.includes("[") ? shorter(text, room) : text, room), line = draw("text", { class: of ? `badge ${of}` : kind, x: 15, y }, shown);
     if (loses) line.append(draw("tspan", { class: group.classList.contains("narrows") ? "name" : "warning", dx: 8 }, cut(loses, Math.max(4, room - text.length - 1))));
-    if (cut(text, room) !== text) line.append(draw("title", {}, text));
+    if (shown !== text) line.append(draw("title", {}, text));
     group.append(line);
   }
 }
@@ -100,7 +108,7 @@ function curve(points) {
   return path;
 }
 function line(route, pane) {
-  const edges = route.arrows.flatMap((arrow) => arrow.edges), first = edges[0];
+  const edges = route.arrows.flatMap((arrow) => arrow.edges).filter((edge) => belongs(edge, pane)), first = edges[0];
   const isEnd = route.arrows[0].to.kind === "port" || route.arrows[0].to.open;
   const path = draw("path", { class: "edge", d: curve(route.points), ...(isEnd ? {} : { "marker-end": "url(#arrow)" }) });
   const extra = runs[pane.run]?.added.get(`${first.from.path}\n${first.to.path}`);
@@ -183,6 +191,7 @@ function fill(shown, wanted, build, place) {
 }
 function emphasize(it, far) {
   const lit = bright && new Set([...bright].map(standIn));
+  if (far) chooseWords(it.shown);
   for (const [spot, element] of it.shown) {
     const { item } = spot;
     element.classList.toggle("selected", item === selected);
@@ -195,22 +204,31 @@ function emphasize(it, far) {
     element.classList.toggle("off", bright !== null && !arrows.some((arrow) => arrow.edges.some((edge) => edge.moved)) && !arrows.some((arrow) => arrow.edges.some((edge) => bright.has(edge.from) && bright.has(edge.to))));
   }
 }
+// A closed box that is lower than a line has its word beside it, as far as the words above leave room.
+const isLowBox = ({ item, h }) => !item.open && (h + 24) * view.scale < WORDS;
+function chooseWords(shown) {
+  const apart = 1.3 * WORDS / view.scale, taken = [];
+  for (const spot of [...shown.keys()].filter(({ item }) => !item.open).sort((a, b) => a.y - b.y)) {
+    spot.isWorded = !isLowBox(spot) || !taken.some(({ x, y, w }) => spot.y - y < apart && x < spot.x + spot.w && x + w > spot.x);
+    if (spot.isWorded) taken.push(spot);
+  }
+}
 // One line of a readable height in a box that is seen from afar. It may reach over the free place beside the box. A name
 // that is too long keeps its end, which tells it apart; without room for that there is none.
 function words(element, spot) {
-  const { item } = spot, word = element.lastElementChild, font = Math.min(WORDS / view.scale, item.open ? 400 : 200);
+  const { item } = spot, word = element.lastElementChild, isLow = isLowBox(spot), font = Math.min(WORDS / view.scale, item.open ? 400 : isLow ? Infinity : 200);
   if (word?.getAttribute("class") !== "word") return;
-  const key = Math.round(font * 4);
-  if (word.dataset.key === String(key)) return;
-  word.dataset.key = String(key);
+  const key = `${Math.round(font * 4)} ${isLow && spot.isWorded}`;
+  if (word.dataset.key === key) return;
+  word.dataset.key = key;
   spot.room ??= roomOf(spot);
-  const room = Math.floor(spot.room / (font * 0.6)), text = word.dataset.text, end = text.split(/[./]/).pop();
-  const isLow = (spot.h + 24) * view.scale < WORDS || item.open && spot.depth > 0 && spot.h * view.scale < 5 * WORDS;
-  word.textContent = isLow ? "" : text.length <= room ? text : item.kind === "group" && end.length < room && end !== text ? "…" + end : "";
+  const room = Math.floor((spot.room - (isLow ? spot.w : 0)) / (font * 0.6)), text = word.dataset.text, end = text.split(/[./]/).pop();
+  const isBare = isLow && !spot.isWorded || item.open && (spot.h + 24) * view.scale < WORDS || item.open && spot.depth > 0 && spot.h * view.scale < 5 * WORDS;
+  word.textContent = isBare ? "" : text.length <= room ? text : item.kind === "group" && end.length < room && end !== text ? "…" + end : "";
   // The name of a narrow open group is beside it.
   const isBeside = item.open && spot.depth === 0 && spot.room < text.length * font * 0.6;
   if (isBeside) word.textContent = text;
-  word.setAttribute("x", isBeside ? -8 : 14);
+  word.setAttribute("x", isBeside ? -8 : isLow ? spot.w + font * 0.5 : 14);
   word.setAttribute("text-anchor", isBeside ? "end" : "start");
   word.style.fontSize = font + "px";
   word.setAttribute("y", String(item.open ? Math.max(18, font) : Math.min(font + 6, Number(element.querySelector(".body").getAttribute("height")) / 2 + font * 0.35)));
@@ -218,7 +236,7 @@ function words(element, spot) {
 // The width from the start of a box to the next one in its row, at least that of the box.
 function roomOf({ item, x, y, w, h }) {
   if (item.open) return w - 30;
-  const next = shownBoxes.reduce((near, other) => other.x > x && other.item !== item && (!other.item.open || other.y > y) && other.y < y + h && other.y + other.h > y ? Math.min(near, other.x) : near, x + w + 400);
+  const next = shownBoxes.reduce((near, other) => other.x > x && other.item !== item && (!other.item.open || other.y > y) && other.y < y + h && other.y + other.h > y ? Math.min(near, other.x) : near, x + w + 4000);
   return Math.max(w - 20, next - x - 24);
 }
 let waiting = false;
@@ -251,6 +269,7 @@ function flip(item, open = !item.open) {
     const screen = Math.max(view.y + before.y * view.scale, 20);
     view = { ...view, x: view.x + (before.x + before.w / 2 - after.x - after.w / 2) * view.scale, y: screen - after.y * view.scale };
   }
+  if (item === selected) details(item);
   refresh();
 }
 

@@ -77,7 +77,7 @@ function groupLines(group, item = group) {
   const computed = computedIn(item).map(([type]) => type).join(", "), kept = (group.weights ?? []).map(([type]) => type).join(", ");
   const both = [kept ? `stored ${kept}` : "", computed ? `computed ${computed}` : ""].filter(Boolean).join(" · ");
   if (both) list.push({ kind: "type", text: both });
-  if (group.differs?.length) list.push({ kind: "badge", text: group.differs[0] + (group.differs.length > 1 ? ` (+${group.differs.length - 1})` : ""), of: "warning" });
+  if (group.differs?.length) list.push({ text: group.differs[0] + (group.differs.length > 1 ? ` (+${group.differs.length - 1})` : ""), ...(differsClass(group.differs[0]) === "faint" ? { kind: "name" } : { kind: "badge", of: "warning" }) });
   for (const badge of badges(item)) list.push({ kind: "badge", ...badge });
   return list;
 }

@@ -35,6 +35,9 @@ function show(hash, fits) {
   } else {
     select(null);
     if (fits) fit(false);
+    // The first error is in view.
+    const wrong = fits && !data.before && data.findings.map(({ severity, path }) => severity === "error" && path && find(path)).find(Boolean);
+    if (wrong) center(wrong);
   }
   restoring = false;
 }

@@ -43,6 +43,7 @@ function changeList() {
     const { what, places } = data.groups[same[0].group], kind = same[0].kind;
     return [make("li", {}, make("span", { class: "sign " + signClass(kind) }, sign(kind)), changeLink(same[0], what), make("span", { class: "faint" }, ` ${places}`), make("details", {}, make("summary", {}, plural(same.length, "layer")), make("ul", {}, ...same.map(changeItem))))];
   });
+  if (!allChanges()) return [make("p", {}, `No changes since ${last(data.before)}.`)];
   const head = told === null ? `${plural(allChanges(), "change")} since ${last(data.before)}` : `${plural(wanted.length, "change")} of this line`;
   return [...story, make("p", {}, head, ...(told === null ? [] : [" ", link({}, "", () => tell(null), "show all")])), make("ul", { id: "changes" }, ...items), ...(told === null ? more(data.more_changes) : [])];
 }
@@ -60,15 +61,6 @@ function tell(at) {
 }
 const outermost = (item) => { let found = item; for (let up = item.up; up && up.kind !== "graph"; up = up.up) found = up; return found; };
 
-// The text of a fix. A command in it can be copied.
-function helpItem(text) {
-  const parts = text.split(/(`typelift [^`]*`)/).map((part) => {
-    const command = part.match(/^`(typelift .*)`$/)?.[1];
-    if (!command) return part;
-    return commandItem(command)[0];
-  });
-  return make("div", { class: "help" }, "help: ", ...parts);
-}
 function commandItem(command) {
   const button = make("button", { class: "copy", title: "Copy the command", onclick: () => copied(button, command) }, "Copy");
   return [make("span", { class: "command" }, make("code", {}, command), button)];
@@ -78,9 +70,11 @@ function copied(button, command) {
   const select = () => { const text = make("textarea", {}, command); document.body.append(text); text.select(); document.execCommand("copy"); text.remove(); done(); };
   if (navigator.clipboard) navigator.clipboard.writeText(command).then(done, select); else select();
 }
-function findingItem(finding) {
+// A finding with its layers, producers and fixes. A command that fixes it can be copied.
+function findingItem(finding, ...where) {
   const { severity, code, message, help, producers = [], notes = [] } = finding;
-  return make("li", { class: "finding" }, make("b", { class: severity }, `${severity}[${code}] `), message,
+  const helpItem = ([words, command]) => make("div", { class: "help" }, `help: ${words}`, ...(command ? [" ", ...commandItem(command)] : []));
+  return make("li", { class: "finding" }, make("b", { class: severity }, `${severity}[${code}] `), message, ...where,
     ...producers.map(([text, path]) => make("div", { class: "producer" }, text.replace(/ from .*/, " from "), reach(path, path, text.replace(/.* from /, "")))),
     ...notes.map((text) => make("div", { class: "faint" }, text)), ...help.map(helpItem));
 }
@@ -88,9 +82,9 @@ function findingList() {
   const order = ["error", "warning", "note"];
   const findings = [...data.findings].sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
   const items = together(findings, (finding) => JSON.stringify([finding.severity, finding.code, finding.message, finding.producers, finding.notes, finding.help])).map((same) => {
-    const item = findingItem(same[0]), where = same.filter((finding) => finding.path).map((finding) => make("div", {}, "in ", reach(finding.path, finding.path, brief(finding.path)))), rest = where.splice(3);
+    const where = same.filter((finding) => finding.path).map((finding) => make("div", {}, "in ", reach(finding.path, finding.path, brief(finding.path)))), rest = where.splice(3);
+    const item = findingItem(same[0], ...where, ...(rest.length ? [make("details", {}, make("summary", {}, plural(rest.length, "more layer")), ...rest)] : []));
     item.firstChild.after(...(same.length > 1 ? [`${same.length} × `] : []));
-    item.append(...where, ...(rest.length ? [make("details", {}, make("summary", {}, plural(rest.length, "more layer")), ...rest)] : []));
     return item;
   });
   return [make("ul", {}, ...items), ...more(data.more_findings)];
@@ -117,28 +111,28 @@ const rowName = (row) => (row.path ? row.path + "/" : "") + row.name;
 // Shows the block, or the first layer of a row without one.
 function mapTitle(row) {
   const block = row.parts.map((path) => groupAt.get(path)).find(Boolean) ?? (row.at && find(row.at)), text = brief(rowName(row));
-  return block ? link({ title: rowName(row), class: "row-title" }, block.path, () => go(block), text) : make("b", { title: rowName(row) }, text);
+  return block ? link({ title: rowName(row), class: "row-title" }, block.path, () => { go(block); canvas.focus(); }, text) : make("b", { title: rowName(row) }, text);
 }
 // The layers of the blocks of a row, as their boxes count them. The last rows have constants that several blocks use.
 function layersOf(row) {
   const blocks = row.parts.map((path) => blockAt.get(path));
   return blocks.length && blocks.every(Boolean) ? plural(blocks.reduce((sum, block) => sum + block.layers, 0), "layer") : row.name.startsWith("shared") ? "constants" : plural(row.layers, "layer");
 }
-const details3 = (lines, kind, what) => [...lines.slice(0, SHOWN_PATHS).map((text) => make("div", { class: kind }, text)), ...(lines.length > SHOWN_PATHS ? [make("details", {}, make("summary", { class: kind }, `and ${lines.length - SHOWN_PATHS} more ${what}`), ...lines.slice(SHOWN_PATHS).map((text) => make("div", { class: kind }, text)))] : [])];
+const details3 = (lines, kind) => [...lines.slice(0, SHOWN_PATHS).map((text) => make("div", { class: kind }, text)), ...(lines.length > SHOWN_PATHS ? [make("details", {}, make("summary", { class: kind }, `and ${lines.length - SHOWN_PATHS} more`), ...lines.slice(SHOWN_PATHS).map((text) => make("div", { class: kind }, text)))] : [])];
 
 // Stages that all differ from each other are no warning.
-const differsClass = (text) => /^the \d+ blocks of /.test(text) ? "faint" : "differs";
+const differsClass = (text) => /^the \d+ blocks /.test(text) ? "faint" : "differs";
 function mapRow(row) {
   const lossy = (wanted) => row.lossy.filter(({ from }) => isIndex(from) === wanted);
   const index = lossy(true), ways = row.paths.filter((path) => path.types.length > 1).map((path) => `${grouped(path.constants)} × ${path.types.join(" → ")} → ${path.operation}`);
   const notes = [
-    ...details3(ways, "mono", "paths of weights"),
+    ...details3(ways, "mono"),
     ...lossy(false).map(({ count, from, to, loses }) => make("div", { class: "warning" }, `${plural(count, "Convert")} ${from} → ${to}: ${loses.join(", ")}`)),
     ...(index.length ? [make("div", { class: "faint" }, `${plural(index.reduce((sum, { count }) => sum + count, 0), "Convert")} of indices: ${index.map(({ from, to, loses }) => `${from} → ${to} ${loses.join(", ")}`).join("; ")}`)] : []),
     ...(row.marks ? [make("div", {}, `${plural(row.marks, "layer")} marked to keep precision`)] : []),
     ...(row.errors ? [make("div", { class: "error" }, plural(row.errors, "error"))] : []),
     ...(row.warnings ? [make("div", { class: "warning" }, plural(row.warnings, "warning"))] : []),
-    ...(row.differs.length ? details3(row.differs, differsClass(row.differs[0]), "differences") : []),
+    ...(row.differs.length ? details3(row.differs, differsClass(row.differs[0])) : []),
   ];
   return make("li", { class: "row" + (row.differs.length && differsClass(row.differs[0]) !== "faint" ? " differing" : "") }, mapTitle(row), make("span", { class: "faint" }, ` ${row.blocks > 1 ? `${row.blocks} blocks, ` : ""}${layersOf(row)}`), ...facts(row), ...notes);
 }
@@ -154,7 +148,7 @@ function mapPairs() {
     if (data.both && block) return !block.only && (!block.was || stored(block) === stored(block.was));
     return Boolean(old && row && facts1(old) === facts1(row));
   };
-  const pairs = names.map((name) => ({ name, old: before.get(name), row: after.get(name) })).map((pair) => ({ ...pair, same: isAlike(pair) }));
+  const pairs = names.map((name) => ({ name, old: before.get(name), row: after.get(name) })).map((pair) => ({ ...pair, same: !allChanges() || isAlike(pair) }));
   const factsOf = (row, name, label) => {
     const block = blockAt.get(name);
     if (data.both && block) return groupFacts(label === "before" && block.was ? block.was : block);
@@ -201,7 +195,7 @@ let sorted = "loses";
 // All Converts: those with a box, and those of weights, which are part of their consumer.
 function allConverts() {
   const own = layers.filter((node) => node.convert && node.only !== SIDES.before).map(({ path, name, convert: [from, to, loses] }) => ({ path, name, from, to, loses, of: "" }));
-  const held = data.steps.filter((step) => step.loses !== undefined && !places.has(step.path) && holders.has(step.path)).map((step) => ({ path: step.path, name: step.path, from: data.steps[step.before]?.type ?? "?", to: step.type, loses: step.loses === "exact" ? "" : step.loses, of: " of constants" }));
+  const held = data.steps.filter((step) => step.loses !== undefined && !places.has(step.path) && holders.has(step.path)).map((step) => ({ path: step.path, name: step.path, from: data.steps[step.before]?.type ?? "?", to: step.type, loses: step.loses === "exact" ? "" : step.loses, of: step.stored === undefined ? " of shapes" : " of constants" }));
   return [...own, ...held];
 }
 function convertList() {
@@ -229,12 +223,12 @@ function boxList() {
 // The tabs.
 const errors = data.findings.filter((finding) => finding.severity === "error").length;
 const TABS = { findings: ["Findings", findingList], changes: ["Changes", changeList], map: [data.before ? "Blocks" : "Map", mapList], run: ["Run", runList], converts: ["Converts", convertList], outline: ["List", boxList] };
-let tab = errors && !data.before ? "findings" : data.before && data.changes.length ? "changes" : "map";
+let tab = data.before ? "changes" : errors ? "findings" : "map";
 function tabs() {
   const counts = { findings: data.findings.length + data.more_findings, changes: allChanges(), run: runs.length };
   const first = errors ? ["findings"] : [];
   const order = [...new Set([...(data.before ? ["changes"] : []), ...first, "map", ...(runs.length ? ["run"] : []), "findings", "converts", "outline"])];
-  return order.filter((key) => counts[key] !== 0 && (key !== "changes" || data.before)).map((key) => ({ key, count: counts[key] }));
+  return order.filter((key) => counts[key] !== 0 || key === "changes").map((key) => ({ key, count: counts[key] }));
 }
 // The number on a tab. Notes are no reason to look.
 const badge = (key, count) => key === "run" ? 0 : key === "findings" ? data.findings.filter(({ severity }) => severity !== "note").length : count;

@@ -1,6 +1,8 @@
 // What leads to a layer and away from it, and the data path of a value.
 
 let path = null;
+// The loss of a Convert of unknown types, and of one of a constant, whose changed values are counted.
+const UNKNOWN = "of an unknown type", COUNTED = /^\d/;
 const stepName = (step) => step.output ? `${step.path}.${step.output}` : step.path;
 // The path begins where the value is stored, leads to the first layer that computes with it, and continues through the
 // Converts after that layer.
@@ -23,7 +25,9 @@ function follow(asked) {
   bright = path?.boxes ?? null;
   by("path").hidden = !path;
   if (path) {
-    const lost = new Set(path.steps.flatMap((step) => (step.loses ?? "exact").split(", ")).filter((loss) => loss !== "exact"));
+    const converts = path.steps.filter((step) => step.loses !== undefined), changes = converts.some(({ loses }) => COUNTED.test(loses));
+    const lost = new Set(converts.flatMap(({ loses }) => COUNTED.test(loses) ? [] : loses.split(", ")).filter((loss) => loss !== "exact"));
+    const summary = !converts.length ? "no Convert on the way" : lost.has(UNKNOWN) ? "what the Converts can lose is not known" : lost.size ? `the Converts can lose: ${[...lost].join(", ")}` : changes ? "the Converts change values of constants" : "the Converts lose nothing";
     const items = path.steps.map((step, at) => {
       const before = path.steps[at - 1], type = step.type + (step.stored !== undefined ? step.stored : "");
       const label = step.loses !== undefined ? `Convert ${step.type}` : before?.type === step.type && step.stored === undefined ? step.op : at ? `${step.op} ${type}` : type;
@@ -31,7 +35,7 @@ function follow(asked) {
       if (step.loses !== undefined) item.append(make("span", { class: step.loses === "exact" ? "faint" : "warning" }, ` (${step.loses})`));
       return item;
     });
-    bar("Path", make("ol", {}, ...items), make("span", { class: lost.size ? "warning" : "faint" }, lost.size ? `loses: ${[...lost].join(", ")}` : "loses nothing"));
+    bar("Path", make("ol", {}, ...items), make("span", { class: lost.size || changes ? "warning" : "faint" }, summary));
     for (const box of path.boxes) expose(box);
     redraw();
     remember("path:" + stepName(asked));

@@ -9,7 +9,7 @@ for (const group of groups) {
 for (const node of layers) {
   if (data.outline && node.up.kind === "group") continue;
   const bytes = node.outputs.reduce((sum, [type, shape]) => sum + (tensorBytes(type, shape) ?? 0), 0), found = (marks.get(node.path) ?? []).map(({ severity, code }) => `${severity} ${code}`).join(" ");
-  entries.push({ item: node, path: node.path, op: node.op, id: node.id, bytes, note: `${node.op} ${types(node)}`, text: `${node.path} ${node.end ?? ""} ${node.op} ${types(node)} ${node.id ?? ""} ${(node.tensors ?? []).join(" ")} ${node.weights ?? ""} ${{ Parameter: "input", Result: "output" }[node.op] ?? ""} ${node.only === SIDES.before ? "removed" : ""} ${found}` });
+  entries.push({ item: node, path: node.path, op: node.op, id: node.id, bytes, note: `${node.end ?? ""} ${node.op} ${types(node)}`.trim(), text: `${node.path} ${node.end ?? ""} ${node.op} ${types(node)} ${node.id ?? ""} ${(node.tensors ?? []).join(" ")} ${node.weights ?? ""} ${{ Parameter: "input", Result: "output" }[node.op] ?? ""} ${node.only === SIDES.before ? "removed" : ""} ${found}` });
 }
 for (const { path, op, types, item } of data.names) entries.push({ item, path, op, bytes: 0, constant: path, note: `${op} ${types}`, text: `${path} ${op} ${types} ${{ Parameter: "input", Result: "output" }[op] ?? ""} ${(marks.get(path) ?? []).map(({ severity, code }) => `${severity} ${code}`).join(" ")}` });
 for (const [path, node] of holders) {
@@ -50,11 +50,11 @@ function search() {
   const asked = by("search").value.trim().replace(/\[[^\]]*\]/g, (shape) => shape.replace(/\s/g, "")), words = asked.split(/\s+/).filter(Boolean), tests = words.map(testOf);
   const all = words.length ? entries.filter((entry) => tests.every((test) => test(entry))) : [];
   // Exact names come first, then names that end or begin a word there, then other matches. Large ones come first if a size was asked for.
-  const wanted = words.join(" ").toLowerCase(), bySize = words.some((word) => /^[<>]/.test(word));
+  const wanted = words.join(" ").toLowerCase(), names = new Set([wanted, ...wanted.split(" ")]), bySize = words.some((word) => /^[<>]/.test(word));
   const rank = ({ path, item, id, op }) => {
     if (String(id) === wanted || op !== undefined && op === { input: "Parameter", output: "Result" }[wanted]) return 0;
     const name = path.toLowerCase(), at = name.indexOf(wanted);
-    if (name === wanted || last(name) === wanted || item.kind === "group" && item.path === path && (name.endsWith("." + wanted) || name.endsWith("/" + wanted))) return 0;
+    if (names.has(name) || names.has(last(name)) || item.kind === "group" && item.path === path && (name.endsWith("." + wanted) || name.endsWith("/" + wanted))) return 0;
     return at < 0 ? 3 : /[\d]/.test(name[at + wanted.length] ?? "") && /\d$/.test(wanted) ? 2 : 1;
   };
   const ranks = new Map(all.map((entry) => [entry, rank(entry)]));

@@ -149,7 +149,6 @@ pub struct Decompressed {
 #[non_exhaustive]
 pub struct SchemeCount {
     /// The storage format: `int4 asymmetric, groups of 128`.
-    #[serde(serialize_with = "text_of")]
     pub scheme: Scheme,
     /// The number of constants.
     pub constants: usize,

@@ -3,12 +3,13 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use crate::base::hash::HashMap;
 use crate::base::span::Lines;
+use crate::explain::stats::name_of;
 use crate::findings::{LayerRef, list};
 use crate::infer::Probe;
 use crate::model::graph::{
@@ -63,7 +64,7 @@ pub struct Step {
     /// The line of the file; `None` for an added layer.
     pub line: Option<usize>,
     /// The element type.
-    #[serde(serialize_with = "name")]
+    #[serde(serialize_with = "name_of")]
     pub element_type: ElementType,
     /// The shape, as far as it is known.
     pub shape: Shape,
@@ -79,10 +80,6 @@ impl Step {
     pub fn is_source(&self) -> bool {
         self.from.is_empty() || matches!(&self.rule, Rule::Promotion { attributes, .. } if !attributes.is_empty())
     }
-}
-
-fn name<S: Serializer>(ty: &ElementType, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(ty.name())
 }
 
 /// A tensor that influences the type of another.

@@ -1,5 +1,7 @@
 //! Effect of a Convert on values.
 
+use std::fmt;
+
 use typelift_promote::{ElementType, Fidelity, fidelity};
 
 use super::kind::{LayerKind, kind};
@@ -22,26 +24,61 @@ impl Conversion {
         let known = self.from.iter().filter_map(|&from| Some((from, fidelity(from, self.to)?)));
         known.filter(|(_, fidelity)| !fidelity.is_exact())
     }
+
+    /// Returns the effect on the values of this layer's input: by the values of a constant, otherwise by the types.
+    #[must_use]
+    pub fn effect(&self, graph: &Graph, weights: &Weights, layer: &Layer) -> Effect {
+        let Some((_, lost)) = self.lossy().next() else {
+            let losses = self.from.first().and_then(|&from| fidelity(from, self.to));
+            return Effect { losses, audit: None };
+        };
+        match converted_values(graph, weights, layer) {
+            Some(audit) if audit.changed() == 0 => Effect { losses: Some(Fidelity::default()), audit: None },
+            audit => Effect { losses: Some(lost), audit },
+        }
+    }
+}
+
+/// Effect of a Convert on values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Effect {
+    /// The possible losses; none if all values of a constant are kept. `None` for unknown types.
+    pub losses: Option<Fidelity>,
+    /// The counts of the values of a constant, if some change.
+    pub audit: Option<Audit>,
+}
+
+impl Effect {
+    /// True if every value is kept.
+    #[must_use]
+    pub fn is_exact(&self) -> bool {
+        self.losses.is_some_and(Fidelity::is_exact)
+    }
+}
+
+/// Formats as `exact`, `rounds, overflows`, or for a constant `3 of 64 values change: …`.
+impl fmt::Display for Effect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.audit, self.losses) {
+            (Some(audit), _) => audit.fmt(f),
+            (None, Some(losses)) => losses.fmt(f),
+            (None, None) => f.write_str("of an unknown type"),
+        }
+    }
 }
 
 /// Returns the conversion that a layer of an inferred graph performs; `None` for other layers.
 ///
 /// # Examples
 /// ```
-/// use typelift::promote::ElementType;
-/// let mut model = typelift::Model::from_xml(r#"<net name="n" version="11"><layers>
-///     <layer id="0" name="x" type="Parameter" version="opset1"><data shape="?" element_type="f32"/>
-///         <output><port id="0" precision="FP32"/></output></layer>
-///     <layer id="1" name="y" type="Convert" version="opset1"><data destination_type="f16"/><input><port id="0"/></input>
-///         <output><port id="1" precision="FP16"/></output></layer>
-/// </layers><edges><edge from-layer="0" from-port="0" to-layer="1" to-port="0"/></edges></net>"#)?;
+/// let mut model = typelift::Model::from_text("x = Parameter : f32[?]\ny = Convert(x) {destination_type=f16}\nz = Result(y)\n")?;
 /// typelift::infer(&mut model);
-/// let y = model.graph().layers().last().unwrap();
-/// let conversion = typelift::ops::conversion(model.graph(), y).unwrap();
-/// let (from, lost) = conversion.lossy().next().unwrap();
-/// assert_eq!((from, conversion.to), (ElementType::F32, ElementType::F16));
-/// assert_eq!(lost.to_string(), "rounds, overflows");
-/// # Ok::<(), typelift::findings::Diagnostics>(())
+/// let graph = model.graph();
+/// let conversion = typelift::ops::conversion(graph, graph.layer(graph.find("y")?).unwrap()).unwrap();
+/// assert_eq!((conversion.from[0].name(), conversion.to.name()), ("f32", "f16"));
+/// assert_eq!(conversion.lossy().next().unwrap().1.to_string(), "rounds, overflows");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use]
 pub fn conversion(graph: &Graph, layer: &Layer) -> Option<Conversion> {
@@ -65,18 +102,7 @@ const MOST_PASSED: usize = 8;
 
 /// Counts the values of a constant that a Convert changes, directly after it or after a few other Converts. `None` for
 /// a Convert of a computed tensor, and for a constant that is large or cannot be read.
-///
-/// # Examples
-/// ```
-/// let text = "x = Const([-1]) : i32[1]\ny = Convert(x) {destination_type=f32}\nz = Result(y)\n";
-/// let mut model = typelift::Model::from_text(text)?;
-/// typelift::infer(&mut model);
-/// let convert = model.graph().layer(model.graph().find("y")?).unwrap();
-/// assert_eq!(typelift::ops::converted_values(model.graph(), model.weights(), convert).unwrap().changed(), 0);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[must_use]
-pub fn converted_values(graph: &Graph, weights: &Weights, layer: &Layer) -> Option<Audit> {
+fn converted_values(graph: &Graph, weights: &Weights, layer: &Layer) -> Option<Audit> {
     let to = conversion(graph, layer)?.to;
     let mut at = layer;
     for _ in 0..MOST_PASSED {

@@ -62,7 +62,7 @@ use std::ops::RangeInclusive;
 pub(crate) use attributes::{Attr, AttrKind, AttributeValues, Attributes, Finding, List};
 pub(crate) use body::check_port_maps;
 pub(crate) use context::{BodyInput, Context, Given, Outputs, Subject, Surroundings};
-pub use conversion::{Conversion, conversion, converted_values};
+pub use conversion::{Conversion, Effect, conversion};
 pub(crate) use convert::promotion;
 pub(crate) use fault::{Detail, Fault};
 pub(crate) use indexing::{Axis, UseOfValues, use_of_values};

@@ -56,10 +56,11 @@ impl Form {
         form
     }
 
-    /// Describes the differences from `other`, which is the form of `whose`.
-    fn differences(&self, other: &Self, whose: &str) -> Vec<String> {
-        let (is_retyped, computed) = types("computes", "in ", &self.computed, &other.computed, whose, " tensors");
-        let stored = types("stores", "", &self.stored, &other.stored, whose, " bytes").1;
+    /// Describes the differences from `other`, which is the form of most of `all`.
+    fn differences(&self, other: &Self, all: &[&Self]) -> Vec<String> {
+        let (computed, stored): (Vec<_>, Vec<_>) = all.iter().map(|form| (&form.computed, &form.stored)).unzip();
+        let (is_retyped, computed) = types("computes", "in ", [&self.computed, &other.computed], &computed, " tensors");
+        let stored = types("stores", "", [&self.stored, &other.stored], &stored, " bytes").1;
         let mut counts = Vec::new();
         for operation in keys(&self.operations, &other.operations) {
             let [own, usual] = [self, other].map(|form| form.operations.get(operation).copied().unwrap_or(0));
@@ -76,8 +77,8 @@ impl Form {
         let (first, last) = if is_retyped { (computed, None) } else { (None, computed) };
         let mut words: Vec<String> = [first, branch, counts, last, stored].into_iter().flatten().collect();
         if words.is_empty() && self.macs != other.macs {
-            let [own, usual] = [self.macs, other.macs].map(grouped);
-            words.push(format!("needs {own} MACs, {whose} {usual}"));
+            let whose = siblings(all.iter().filter(|form| form.macs == other.macs).count(), all.len() - 1);
+            words.push(format!("needs {} MACs, {whose} {}", grouped(self.macs), grouped(other.macs)));
         }
         words
     }
@@ -94,15 +95,15 @@ fn keys<'a, K: Ord, V>(one: &'a BTreeMap<K, V>, other: &'a BTreeMap<K, V>) -> BT
 fn types(
     verb: &str,
     preposition: &str,
-    own: &BTreeMap<ElementType, u64>,
-    other: &BTreeMap<ElementType, u64>,
-    whose: &str,
+    [own, other]: [&BTreeMap<ElementType, u64>; 2],
+    all: &[&BTreeMap<ElementType, u64>],
     unit: &str,
 ) -> (bool, Option<String>) {
     let most = |counts: &BTreeMap<ElementType, u64>| counts.iter().max_by_key(|(_, count)| **count).map(|(ty, _)| *ty);
     if let (Some(mine), Some(usual)) = (most(own), most(other))
         && mine != usual
     {
+        let whose = siblings(all.iter().filter(|counts| most(counts) == Some(usual)).count(), all.len() - 1);
         return (true, Some(format!("{verb} {preposition}{mine}, {whose} {preposition}{usual}")));
     }
     let differ = keys(own, other).into_iter().filter(|ty| own.get(ty) != other.get(ty));
@@ -135,10 +136,12 @@ pub(crate) fn compare(forms: &[&Form], names: &[&str]) -> Vec<Vec<String>> {
         words[0] = vec![format!("the {} blocks{family} differ from each other: {}", forms.len(), aspects(forms))];
         return words;
     }
-    let others = forms.len() - 1;
-    let siblings = format!("its {others} siblings");
-    let whose = if count == others { siblings } else { format!("{count} of {siblings}") };
-    forms.iter().map(|form| form.differences(usual, &whose)).collect()
+    forms.iter().map(|form| form.differences(usual, forms)).collect()
+}
+
+/// The siblings of a block, of which this many are alike: `its 11 siblings`, `9 of its 11 siblings`.
+fn siblings(alike: usize, others: usize) -> String {
+    if alike == others { format!("its {others} siblings") } else { format!("{alike} of its {others} siblings") }
 }
 
 /// The properties in which blocks differ, the cause first: `operations, types, stored bytes`.

@@ -80,7 +80,6 @@ pub struct StoredWeights {
     #[serde(serialize_with = "super::stats::name_of")]
     pub element_type: ElementType,
     /// The way in which they are quantized: `int4 asymmetric, groups of 128`; `None` for plain constants.
-    #[serde(serialize_with = "text_of")]
     pub scheme: Option<Scheme>,
     /// The number of constants.
     pub constants: usize,
@@ -90,14 +89,6 @@ pub struct StoredWeights {
 
 fn ids_of<S: Serializer>(layers: &[LayerId], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(layers.iter().map(|id| id.0))
-}
-
-#[expect(clippy::ref_option, reason = "serde calls it with a reference to the field")]
-fn text_of<S: Serializer>(scheme: &Option<Scheme>, serializer: S) -> Result<S::Ok, S::Error> {
-    match scheme {
-        Some(scheme) => serializer.collect_str(scheme),
-        None => serializer.serialize_none(),
-    }
 }
 
 impl Blocks {

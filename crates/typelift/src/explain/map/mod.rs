@@ -245,8 +245,8 @@ impl<'a> Building<'a> {
             if roles.get(layer.id()) == Some(&Role::Data) {
                 layer.outputs().iter().for_each(|port| *computed.entry(port.element_type()).or_default() += 1);
             }
-            if let Some(conversion) = ops::conversion(graph, layer).filter(|it| it.lossy().next().is_some())
-                && ops::converted_values(graph, self.model.weights(), layer).is_none_or(|audit| audit.changed() > 0)
+            if let Some(conversion) = ops::conversion(graph, layer)
+                && !conversion.effect(graph, self.model.weights(), layer).is_exact()
             {
                 for (from, loses) in conversion.lossy() {
                     lossy.entry((from, conversion.to)).or_insert((0, loses)).0 += 1;

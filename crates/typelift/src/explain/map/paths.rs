@@ -20,7 +20,7 @@ pub struct WeightPath {
     /// The operation that uses the weights.
     pub operation: String,
     /// The format of quantized weights: `int4 asymmetric, groups of 128`.
-    #[serde(serialize_with = "text_of", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub scheme: Option<Scheme>,
     /// The number of weights with this path.
     pub constants: usize,
@@ -30,10 +30,6 @@ pub struct WeightPath {
 
 fn names_of<S: Serializer>(types: &[ElementType], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(types.iter().map(|ty| ty.name()))
-}
-
-fn text_of<S: Serializer>(scheme: &Option<Scheme>, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(&scheme.map_or_else(String::new, |scheme| scheme.to_string()))
 }
 
 /// Formats of the quantized constants of a graph, by the layer of their codes.

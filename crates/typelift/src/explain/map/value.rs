@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 use serde::{Serialize, Serializer};
-use typelift_promote::{ElementType, Fidelity, Loss, fidelity};
+use typelift_promote::{ElementType, Fidelity, Loss};
 
 use super::losses;
 use super::paths::is_weight;
@@ -15,7 +15,7 @@ use crate::findings::LayerRef;
 use crate::infer::blocks::{Role, StoredPaths, in_order, roles, values};
 use crate::model::graph::{FindError, Graph, Layer, LayerId, LayerMap, Model, Output};
 use crate::model::shape::Shape;
-use crate::ops::{self, LayerKind};
+use crate::ops::{self, Conversion, Effect, LayerKind};
 
 /// Data path of a value from its constant to its use, in one graph of the model.
 #[derive(Clone, Debug, Serialize)]
@@ -52,9 +52,9 @@ pub struct ValueStep {
     pub shape: Shape,
     /// True if the layer is a Convert, ConvertLike or ConvertPromoteTypes.
     pub converts: bool,
-    /// The possible loss of a conversion between known types.
-    #[serde(serialize_with = "optional_losses")]
-    pub loses: Option<Fidelity>,
+    /// The effect of a conversion.
+    #[serde(rename = "loses", serialize_with = "losses_of")]
+    pub effect: Option<Effect>,
 }
 
 fn names<S: Serializer>(losses: &[Loss], serializer: S) -> Result<S::Ok, S::Error> {
@@ -62,9 +62,9 @@ fn names<S: Serializer>(losses: &[Loss], serializer: S) -> Result<S::Ok, S::Erro
 }
 
 #[expect(clippy::ref_option, reason = "serde calls it with a reference to the field")]
-fn optional_losses<S: Serializer>(loses: &Option<Fidelity>, serializer: S) -> Result<S::Ok, S::Error> {
-    match loses {
-        Some(loses) => losses(loses, serializer),
+fn losses_of<S: Serializer>(effect: &Option<Effect>, serializer: S) -> Result<S::Ok, S::Error> {
+    match effect.and_then(|effect| effect.losses) {
+        Some(lost) => losses(&lost, serializer),
         None => serializer.serialize_none(),
     }
 }
@@ -108,11 +108,13 @@ impl ValuePath {
             let (Some(layer), Some(port)) = (graph.layer(tensor.layer), graph.output(tensor)) else {
                 return Err(unknown());
             };
-            let converts = ops::conversion(graph, layer).is_some();
-            let before = steps.last().filter(|_| converts);
+            let conversion = ops::conversion(graph, layer).map(|found| Conversion {
+                from: steps.last().map_or(found.from, |before| vec![before.element_type]),
+                ..found
+            });
             steps.push(ValueStep {
-                loses: before.and_then(|before| fidelity(before.element_type, port.element_type())),
-                converts,
+                converts: conversion.is_some(),
+                effect: conversion.map(|conversion| conversion.effect(graph, model.weights(), layer)),
                 layer: LayerRef::of(&place, layer),
                 operation: layer.ty().to_owned(),
                 output: tensor.port,
@@ -121,7 +123,8 @@ impl ValuePath {
                 shape: port.shape().clone(),
             });
         }
-        let loses: BTreeSet<Loss> = steps.iter().filter_map(|step| step.loses).flat_map(Fidelity::losses).collect();
+        let loses: BTreeSet<Loss> =
+            steps.iter().filter_map(|step| step.effect?.losses).flat_map(Fidelity::losses).collect();
         Ok(Self { steps, loses: loses.into_iter().collect(), asked: number, other_uses })
     }
 }

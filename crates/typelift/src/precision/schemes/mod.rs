@@ -10,6 +10,7 @@ mod values;
 
 use std::fmt;
 
+use serde::{Serialize, Serializer};
 use typelift_promote::{ElementType, Kind};
 
 pub(crate) use self::operand::Operand;
@@ -49,6 +50,12 @@ pub struct Scheme {
     pub sharing: Sharing,
     /// The element type of the stored scales.
     pub scales: ElementType,
+}
+
+impl Serialize for Scheme {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
 }
 
 /// Formats the scheme: `int4 asymmetric, groups of 128`, `nf4, per channel, f32 scales`. Scales are in f16 unless another
