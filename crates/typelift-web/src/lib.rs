@@ -121,9 +121,9 @@ impl Session {
         self.change(|_, model| {
             let script: Script = statements.parse().map_err(refusal::<NotationError>)?;
             let (model, report) = script.run(model).map_err(refusal)?;
-            let rules = report.applied.iter().map(|it| row(&it.rule, &it.layer.name, "", &it.losses));
+            let rules = report.applied.iter().map(|it| row(&it.rule, &it.layer.name, "", it.losses));
             let removed = report.statements.iter().map(|it| row(&it.statement, "", "", it));
-            let lossy = report.lossy.iter().map(|it| row(&it.statement, "", "", &it.losses));
+            let lossy = report.lossy.iter().map(|it| row(&it.statement, "", "", it.losses));
             let mut rows: Vec<_> = rules.chain(removed).chain(lossy).collect();
             if rows.is_empty() {
                 rows.push(row("applied", "", "", count(script.edits(), "statement")));
