@@ -101,7 +101,7 @@ pub(crate) fn constants<'a>(model: &'a Model, graphs: &Graphs<'a>) -> Vec<Values
     found
 }
 
-/// Returns the number of values to read of a layer: all while there is room.
+/// All values of a layer are read while there is room.
 fn room(layer: &Layer, left: &mut u64) -> usize {
     let count = layer.outputs().first().and_then(|port| port.shape().element_count()).unwrap_or(0);
     let all = if count <= *left { count } else { 0 };

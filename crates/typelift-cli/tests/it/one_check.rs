@@ -39,10 +39,12 @@ fn library(file: &Path) -> Option<Value> {
     Some(serde_json::to_value(Document::with(&found, Voice::Shell(Some(file)))).unwrap())
 }
 
-/// Returns the code, severity and layer of a finding, and the words of its fixes up to where the page cuts them.
+/// Returns the code, severity and layer of a finding, and the words of its fixes up to where the page cuts them. The page has each
+/// with its command.
 fn brief(finding: &Value, path: Value) -> Value {
     let help = finding["help"].as_array().unwrap().iter();
-    let help: Vec<_> = help.map(|help| help.as_str().unwrap().chars().take(30).collect::<String>()).collect();
+    let help: Vec<_> =
+        help.map(|help| help.as_str().or(help[0].as_str()).unwrap().chars().take(30).collect::<String>()).collect();
     json!([finding["code"], finding["severity"], path, help])
 }
 

@@ -149,7 +149,7 @@ struct MatchAttempt<'a> {
 }
 
 impl MatchAttempt<'_> {
-    /// Returns the letters of the name that each piece matches, as few as possible for the first pieces.
+    /// The letters that each piece matches, as few as possible for the first pieces.
     fn spans(&self) -> Option<Vec<Range<usize>>> {
         let (mut spans, mut at, mut least) = (Vec::<Range<usize>>::new(), 0, 0);
         // Positions from which a section has failed before, and the first one for each `*`: what follows a `*` fails from all later ones.
@@ -175,7 +175,7 @@ impl MatchAttempt<'_> {
         Some(spans)
     }
 
-    /// Returns the smallest number of letters, at least `least`, that a piece matches from this position.
+    /// The smallest number of letters, at least `least`, that a piece matches from this position.
     fn length(&self, piece: usize, at: usize, least: usize) -> Option<usize> {
         let rest = &self.name[at..];
         let all = |fits: fn(char) -> bool| rest.iter().take_while(|&&letter| fits(letter)).count();

@@ -560,7 +560,7 @@ impl<'a> Choices<'a> {
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
-    /// Returns settings that avoid the error.
+    /// The settings that avoid the error.
     fn fix(&self, settings: &Quantization) -> Fix {
         let fails = |at: &usize| self.list[*at].0.is_some_and(|(_, group)| self.weights[*at].shapes(group).is_none());
         if (0..self.list.len()).filter(fails).any(|at| !self.main.contains(&at)) {
