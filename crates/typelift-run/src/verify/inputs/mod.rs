@@ -70,8 +70,16 @@ pub(super) struct Choice {
 
 /// Distributions of floating-point values. The first two are for samples in turn, the next if outputs are not finite, and all
 /// for models with branches.
-const FLOATS: [Floats; 6] =
-    [Floats::Normal, Floats::Quarter, Floats::Unit, Floats::Positive, Floats::Small, Floats::Wide];
+const FLOATS: [Floats; 8] = [
+    Floats::Normal,
+    Floats::Quarter,
+    Floats::Unit,
+    Floats::Positive,
+    Floats::Small,
+    Floats::Wide,
+    Floats::Raised,
+    Floats::Lowered,
+];
 
 /// The numbers of the distributions that are tried for a sample, until its outputs are finite. If the range of f16
 /// is checked, values stay large. With branches, later samples get each distribution in turn, to run other branches.

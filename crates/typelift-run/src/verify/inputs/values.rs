@@ -21,6 +21,10 @@ pub(super) enum Floats {
     Small,
     /// Ten times as large as normal.
     Wide,
+    /// Of both signs, with a sum above 0, for a branch that runs where a sum or a mean is positive.
+    Raised,
+    /// Of both signs, with a sum below 0.
+    Lowered,
 }
 
 /// Values of an input, with a description.
@@ -96,6 +100,8 @@ pub(super) fn values(
             Floats::Positive => ("uniform 0.5 to 1.5", |random| 0.5 + random.unit()),
             Floats::Small => ("uniform 0 to 0.01", |random| 0.01 * random.unit()),
             Floats::Wide => ("normal * 10", |random| 10.0 * random.normal()),
+            Floats::Raised => ("normal + 0.5", |random| random.normal() + 0.5),
+            Floats::Lowered => ("normal - 0.5", |random| random.normal() - 0.5),
         };
         let numbers = Numbers::Floats((0..count).map(|_| round(ty, next(random))).collect());
         return Values { words: words.to_owned(), numbers };
@@ -137,5 +143,22 @@ impl Values {
             Numbers::Floats(floats) => Array::floats(ElementType::F64, shape, floats.iter().copied().collect()),
         };
         Some(Tensor::new(ty, dims.to_vec(), own.converted(ty)?.encode()?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn branches_on_a_sum_run_with_values_of_both_signs() {
+        for (floats, sign) in [(Floats::Raised, 1.0), (Floats::Lowered, -1.0)] {
+            for seed in 0..50 {
+                let made = values(ElementType::F32, &[6, 6], Role::default(), floats, 0, &mut Random::new(seed));
+                let made = if let Numbers::Floats(made) = made.numbers { made } else { Vec::new() };
+                assert!(made.iter().sum::<f64>() * sign > 0.0, "{floats:?} {seed}");
+                assert!(made.iter().any(|value| value * sign < 0.0), "{floats:?} {seed}");
+            }
+        }
     }
 }
