@@ -243,7 +243,8 @@ fn files_of_arrays_take_memory_in_proportion() {
     let file = tempfile::NamedTempFile::new().unwrap();
     for (name, bytes) in files {
         std::fs::write(file.path(), &bytes).unwrap();
-        let path = file.path().display();
+        // A back slash begins an escape in a quoted name.
+        let path = file.path().display().to_string().replace('\\', "/");
         let array =
             if name == "numpy" { format!("npy(\"{path}\")") } else { format!("safetensors(\"{path}\", \"w\")") };
         let script: Script = format!("set c = {array}").parse().unwrap();

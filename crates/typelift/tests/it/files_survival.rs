@@ -18,7 +18,8 @@ const MODEL: &str = "
 pub(crate) fn survive(bytes: &[u8]) -> bool {
     let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
     file.write_all(bytes).expect("room for a file");
-    let path = file.path().display();
+    // A back slash begins an escape in a quoted name.
+    let path = file.path().display().to_string().replace('\\', "/");
     let is_set = |array: &String| {
         let script: Script = format!("set c = {array}").parse().expect("a statement");
         let mut model = Model::from_text(MODEL).expect("a model");

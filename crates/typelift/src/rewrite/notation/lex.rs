@@ -148,7 +148,9 @@ impl<'a> Cursor<'a> {
                         let code: String = chars.by_ref().map(|(_, c)| c).skip(1).take_while(|&c| c != '}').collect();
                         let c = u32::from_str_radix(&code, 16).ok().and_then(char::from_u32);
                         let fault = start..(self.at + at + 2).min(self.end);
-                        out.push(c.ok_or_else(|| self.error(fault, "`\\u{…}` needs the number of a character"))?);
+                        out.push(c.ok_or_else(|| {
+                            self.error(fault, "`\\u{…}` needs the number of a character; in a path, write `/`")
+                        })?);
                     }
                     Some(c) => out.push(c),
                     None => break,
