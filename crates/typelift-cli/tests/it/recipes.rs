@@ -155,6 +155,6 @@ fn show_says_which_converts_lose_what() {
     tutorial(folder.path());
     script(folder.path(), "typelift convert model.xml -o repaired.xml 2> said");
     let shown = script(folder.path(), "typelift show --only Convert --losses repaired.xml");
-    // One converts a constant of i64 whose values f32 keeps.
+    // A Convert of a constant of i64, whose values f32 keeps, is exact too.
     assert!(shown.lines().count() == 2 && shown.matches("  # exact").count() == 2, "{shown}");
 }
