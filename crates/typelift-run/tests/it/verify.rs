@@ -364,18 +364,20 @@ fn a_tensor_that_is_no_output_is_left_out_of_the_search() {
     assert!(report.notes.iter().any(|note| note.contains("the tensor `a` was not compared")), "{:?}", report.notes);
 }
 
+/// A branch that is 0 for all inputs.
+const DEAD: &str = "
+    x = Parameter : f32[?,4]
+    low = Const(-100) : f32[]
+    a = Abs(x)
+    b = Multiply(a, low)
+    c = ReLU(b)
+    d = Add(c, x)
+    r = Result(d)
+";
+
 #[test]
 fn layers_whose_values_reach_no_output_are_not_tested() {
-    let dead = "
-        x = Parameter : f32[?,4]
-        low = Const(-100) : f32[]
-        a = Abs(x)
-        b = Multiply(a, low)
-        c = ReLU(b)
-        d = Add(c, x)
-        r = Result(d)
-    ";
-    let report = compare(dead, dead);
+    let report = compare(DEAD, DEAD);
     let found: Vec<_> = report.not_tested.iter().map(|it| (it.layer.name.as_str(), it.reason.as_str())).collect();
     assert_eq!(found, ["a", "b", "c"].map(|name| (name, "`c` was 0 everywhere")));
     assert_eq!((report.tested, report.layers), (1, 4));
@@ -392,20 +394,11 @@ fn layers_whose_values_reach_no_output_are_not_tested() {
 
 #[test]
 fn agreement_that_made_inputs_do_not_test_is_an_error() {
-    let dead = "
-        x = Parameter : f32[1,2]
-        low = Const(-100) : f32[]
-        a = Abs(x)
-        b = Multiply(a, low)
-        c = ReLU(b)
-        d = Add(c, x)
-        r = Result(d)
-    ";
-    let alone = dead.replace("Result(d)", "Result(c)");
-    let (lower, added) = (dead.replace("-100", "-200"), dead.replace("b = Multiply(a, low)", "b = Add(a, low)"));
+    let alone = DEAD.replace("Result(d)", "Result(c)");
+    let (lower, added) = (DEAD.replace("-100", "-200"), DEAD.replace("b = Multiply(a, low)", "b = Add(a, low)"));
     let cases = [
-        (dead, &lower, "`low`, which differs, because `c` was 0 everywhere"),
-        (dead, &added, "`b`, which differs, because `c` was 0 everywhere"),
+        (DEAD, &lower, "`low`, which differs, because `c` was 0 everywhere"),
+        (DEAD, &added, "`b`, which differs, because `c` was 0 everywhere"),
         (&alone, &alone, "any of 3 layers, because `c` was 0 everywhere"),
     ];
     for (a, b, what) in cases {
@@ -413,14 +406,14 @@ fn agreement_that_made_inputs_do_not_test_is_an_error() {
         assert_eq!(error.to_string(), format!("the outputs agree, but the inputs do not test {what}"));
     }
     // An added layer is taken for tested, and inputs that the user chose are believed.
-    assert!(
-        compare(dead, &lower.replace("Result(d)", "Convert(d) {destination_type=f32}\n        s = Result(r)")).same
-    );
+    assert!(compare(DEAD, &lower.replace("Result(d)", "Convert(d) {destination_type=f32}\n    s = Result(r)")).same);
     let mut chosen = Verification::default();
     chosen.inputs = Some("inputs.npz".into());
-    let mut runtime =
-        Interpreter { arrays: vec![("x".to_owned(), floats(&[1, 2], &[1.0, 2.0]))], ..Interpreter::default() };
-    assert!(chosen.run(&model(dead), Some(&model(&lower)), &mut runtime).unwrap().same);
+    let mut runtime = Interpreter {
+        arrays: vec![("x".to_owned(), floats(&[1, 4], &[1.0, 2.0, 3.0, 4.0]))],
+        ..Interpreter::default()
+    };
+    assert!(chosen.run(&model(DEAD), Some(&model(&lower)), &mut runtime).unwrap().same);
 }
 
 /// A runtime whose outputs have the shapes that inference finds.
