@@ -156,13 +156,12 @@ fn map_rows(model: &Model, found: &[Diagnostic]) -> Vec<MapRow> {
 }
 
 fn map_row(model: &Model, row: Row) -> MapRow {
-    let graph = model.graph_at(&row.place);
-    let first = row.parts.first().and_then(|part| graph?.layer(*part.layers.first()?));
+    let first = row.parts.first().and_then(|block| model.graph_at(&block.place)?.layer(*block.layers.first()?));
     let at = first.map(|layer| match row.path.as_str() {
         "" => layer.name().to_owned(),
         path => format!("{path}/{}", layer.name()),
     });
-    let parts = row.parts.iter().map(|part| row.place.path_to(&part.name)).collect();
+    let parts = row.parts.iter().map(|block| block.path.clone()).collect();
     MapRow { row, at, parts }
 }
 

@@ -4,27 +4,24 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use typelift_promote::ElementType;
 
-use super::{Block, HashMap, HashSet};
-use crate::explain::stats::Census;
+use super::{Block, HashMap};
 use crate::findings::grouped;
-use crate::infer::blocks::{NAMELESS, Role};
-use crate::model::graph::{Graph, LayerId, LayerMap};
-use crate::ops::{self, Macs};
+use crate::infer::blocks::NAMELESS;
 
 /// Properties in which sibling blocks can differ.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Form {
     /// The bytes stored in each element type.
-    stored: BTreeMap<ElementType, u64>,
+    pub(super) stored: BTreeMap<ElementType, u64>,
     /// The number of tensors computed in each element type.
-    computed: BTreeMap<ElementType, u64>,
+    pub(super) computed: BTreeMap<ElementType, u64>,
     /// The number of layers of each operation, without constants.
-    operations: BTreeMap<String, u64>,
+    pub(super) operations: BTreeMap<String, u64>,
     /// The multiply-accumulate operations.
-    macs: u64,
+    pub(super) macs: u64,
     /// The number of layers that join a tensor of the block with one from outside, such as an Add at the end of a skip
     /// connection. It is a consequence of the operations and not compared.
-    joins: usize,
+    pub(super) joins: usize,
 }
 
 impl PartialEq for Form {
@@ -35,27 +32,6 @@ impl PartialEq for Form {
 }
 
 impl Form {
-    pub(crate) fn new(graph: &Graph, roles: &LayerMap<Role>, layers: &[LayerId]) -> Self {
-        let (mut form, mut census, mut macs) = (Self::default(), Census::default(), Macs::default());
-        let own: HashSet<LayerId> = layers.iter().copied().collect();
-        let is_data = |id: LayerId| roles.get(id) == Some(&Role::Data);
-        for layer in layers.iter().filter_map(|&id| graph.layer(id)) {
-            match census.count(layer) {
-                Some((element_type, bytes)) => *form.stored.entry(element_type).or_default() += bytes,
-                None => *form.operations.entry(layer.ty().to_owned()).or_default() += 1,
-            }
-            if is_data(layer.id()) {
-                layer.outputs().iter().for_each(|port| *form.computed.entry(port.element_type()).or_default() += 1);
-                let feeds = graph.feeds(layer.id()).into_iter().flatten().map(|(it, _)| it.id());
-                let (inner, outer): (Vec<_>, Vec<_>) = feeds.filter(|&id| is_data(id)).partition(|id| own.contains(id));
-                form.joins += usize::from(!inner.is_empty() && !outer.is_empty());
-            }
-            macs = macs.and(ops::macs(graph, layer));
-        }
-        form.macs = macs.count;
-        form
-    }
-
     /// Describes the differences from `other`, which is the form of most of `all`.
     fn differences(&self, other: &Self, all: &[&Self]) -> Vec<String> {
         let (computed, stored): (Vec<_>, Vec<_>) = all.iter().map(|form| (&form.computed, &form.stored)).unzip();
@@ -119,7 +95,7 @@ fn types(
 
 /// Describes for each sibling how it differs from the form of most of them; nothing for those of that form. Where most do
 /// not agree, the first sibling says that all differ.
-pub(crate) fn compare(forms: &[&Form], names: &[&str]) -> Vec<Vec<String>> {
+fn compare(forms: &[&Form], names: &[&str]) -> Vec<Vec<String>> {
     let mut kinds: Vec<(&Form, usize, usize)> = Vec::new();
     for (at, form) in forms.iter().enumerate() {
         match kinds.iter_mut().find(|(known, ..)| known == form) {
@@ -165,23 +141,19 @@ fn short(name: &str) -> &str {
 }
 
 /// Describes the differences between the blocks of each family, and between numbered siblings inside each block.
-pub(super) fn describe(graph: &Graph, roles: &LayerMap<Role>, blocks: &mut [Block], families: &[Option<usize>]) {
+pub(crate) fn describe(blocks: &mut [Block]) {
     let mut members = HashMap::<usize, Vec<usize>>::default();
-    for (at, family) in families.iter().enumerate() {
-        if let Some(family) = family {
-            members.entry(*family).or_default().push(at);
+    for (at, block) in blocks.iter_mut().enumerate() {
+        describe(&mut block.blocks);
+        if let Some(family) = block.family {
+            members.entry(family).or_default().push(at);
         }
     }
-    for at in members.into_values() {
-        let forms: Vec<Form> = at.iter().map(|&at| Form::new(graph, roles, &blocks[at].layers)).collect();
-        let names: Vec<&str> = at.iter().map(|&at| blocks[at].name.as_str()).collect();
-        let differences = compare(&forms.iter().collect::<Vec<_>>(), &names);
-        for (at, differs) in at.into_iter().zip(differences) {
+    for members in members.into_values() {
+        let (forms, names): (Vec<_>, Vec<_>) =
+            members.iter().map(|&at| (&blocks[at].form, blocks[at].name.as_str())).unzip();
+        for (at, differs) in members.into_iter().zip(compare(&forms, &names)) {
             blocks[at].differs = differs;
         }
-    }
-    for block in blocks {
-        let families: Vec<Option<usize>> = block.blocks.iter().map(|inner| inner.number.map(|_| 0)).collect();
-        describe(graph, roles, &mut block.blocks, &families);
     }
 }

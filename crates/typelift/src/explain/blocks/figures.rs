@@ -4,26 +4,27 @@ use std::collections::BTreeMap;
 
 use typelift_promote::{ElementType, Kind};
 
-use super::{Block, StoredWeights};
+use super::{Block, Form, StoredWeights};
 use crate::base::hash::{HashMap, HashSet};
 use crate::explain::stats::{Census, by_size, counted};
-use crate::infer::blocks::Role;
+use crate::infer::blocks::{Role, roles};
 use crate::model::graph::{Graph, Layer, LayerId, LayerMap, Place};
 use crate::model::weights::Weights;
 use crate::ops::{self, Macs};
 use crate::precision::schemes::{self, Scheme};
 
 /// A graph with facts about its constants.
-pub(super) struct Figures<'a> {
-    pub(super) graph: &'a Graph,
-    pub(super) roles: &'a LayerMap<Role>,
-    schemes: HashMap<LayerId, Scheme>,
+pub(crate) struct Figures<'a> {
+    pub(crate) graph: &'a Graph,
+    pub(crate) roles: LayerMap<Role>,
+    /// Formats of the quantized constants, by the layer of their codes.
+    pub(crate) schemes: HashMap<LayerId, Scheme>,
     /// Scales and zero points, which are no parameters.
     operands: HashSet<LayerId>,
 }
 
 impl<'a> Figures<'a> {
-    pub(super) fn new(graph: &'a Graph, roles: &'a LayerMap<Role>, weights: &Weights) -> Self {
+    pub(super) fn new(graph: &'a Graph, weights: &Weights) -> Self {
         let (mut schemes, mut operands) = (HashMap::default(), HashSet::default());
         for quantized in schemes::find(graph, weights) {
             schemes.insert(quantized.codes, quantized.scheme);
@@ -34,14 +35,19 @@ impl<'a> Figures<'a> {
                 pending.extend(others.filter(|&id| operands.insert(id)));
             }
         }
-        Self { graph, roles, schemes, operands }
+        Self { graph, roles: roles(graph), schemes, operands }
+    }
+
+    pub(crate) fn is_data(&self, layer: LayerId) -> bool {
+        self.roles.get(layer) == Some(&Role::Data)
     }
 
     /// Layers as a block without number and scopes.
     pub(super) fn block(&self, place: &Place, name: &str, layers: Vec<LayerId>) -> Block {
-        let (mut census, mut computed, mut macs) = (Census::default(), BTreeMap::new(), Macs::default());
+        let (mut form, mut census, mut macs) = (Form::default(), Census::default(), Macs::default());
         let mut weights = BTreeMap::<(ElementType, Option<Scheme>), StoredWeights>::new();
         let mut parameters = 0;
+        let own: HashSet<LayerId> = layers.iter().copied().collect();
         for layer in layers.iter().filter_map(|&id| self.graph.layer(id)) {
             if let Some((element_type, bytes)) = census.count(layer) {
                 let scheme = self.schemes.get(&layer.id()).copied();
@@ -49,26 +55,32 @@ impl<'a> Figures<'a> {
                 let stored = weights.entry((element_type, scheme)).or_insert_with(empty);
                 (stored.constants, stored.bytes) = (stored.constants + 1, stored.bytes + bytes);
                 parameters += if bytes > 0 { self.parameters(layer, element_type) } else { 0 };
+                *form.stored.entry(element_type).or_default() += bytes;
+            } else {
+                *form.operations.entry(layer.ty().to_owned()).or_default() += 1;
             }
-            if self.roles.get(layer.id()) == Some(&Role::Data) {
-                layer.outputs().iter().for_each(|port| *computed.entry(port.element_type()).or_default() += 1);
+            if self.is_data(layer.id()) {
+                layer.outputs().iter().for_each(|port| *form.computed.entry(port.element_type()).or_default() += 1);
+                let feeds = self.graph.feeds(layer.id()).into_iter().flatten().map(|(it, _)| it.id());
+                let (inner, outer): (Vec<_>, Vec<_>) =
+                    feeds.filter(|&id| self.is_data(id)).partition(|id| own.contains(id));
+                form.joins += usize::from(!inner.is_empty() && !outer.is_empty());
             }
             macs = macs.and(ops::macs(self.graph, layer));
         }
+        form.macs = macs.count;
         Block {
             name: name.to_owned(),
             path: place.path_to(name),
-            number: None,
             layers,
             weights: by_size(weights.into_values(), |stored| stored.bytes),
             parameters,
-            computed: counted(computed),
+            computed: counted(form.computed.iter().map(|(&ty, &count)| (ty, count as usize)).collect()),
             macs: macs.count,
             macs_is_least: macs.is_least,
-            macs_formula: None,
-            differs: Vec::new(),
-            blocks: Vec::new(),
             place: place.clone(),
+            form,
+            ..Block::default()
         }
     }
 

@@ -15,15 +15,17 @@ mod scopes;
 use serde::{Serialize, Serializer};
 use typelift_promote::ElementType;
 
-use self::figures::Figures;
 use super::stats::{TypeCount, map_of};
 use crate::base::hash::{HashMap, HashSet};
-use crate::infer::blocks::{self, parts, roles};
-use crate::model::graph::{LayerId, Model, Output, Place};
+use crate::infer::blocks::{self, Names, parts};
+use crate::model::graph::{Graph, LayerId, Model, Output, Place};
+use crate::model::weights::Weights;
 use crate::precision::schemes::Scheme;
 use crate::symbols::Formulas;
 
-pub(crate) use self::differences::{Form, compare};
+use self::differences::Form;
+pub(crate) use self::differences::describe;
+pub(crate) use self::figures::Figures;
 
 /// The blocks of a model and its bodies.
 #[derive(Clone, Debug, Serialize)]
@@ -35,7 +37,7 @@ pub struct Blocks {
 }
 
 /// Block of a model, scope in a block, or layers between blocks.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct Block {
     /// The name: `model.layers.17`, `model.layers.17.mlp`, or `before model.layers.0`.
@@ -70,6 +72,12 @@ pub struct Block {
     /// The graph of the layers.
     #[serde(skip)]
     pub place: Place,
+    /// The family of siblings in this graph; `None` for layers between blocks.
+    #[serde(skip)]
+    pub family: Option<usize>,
+    /// The properties in which siblings can differ.
+    #[serde(skip)]
+    pub(crate) form: Form,
 }
 
 /// Constants of one element type and scheme.
@@ -114,25 +122,14 @@ impl Blocks {
     pub fn new(model: &Model) -> Self {
         let mut list = Vec::new();
         for (place, graph) in model.walk() {
-            let roles = roles(graph);
-            let found = parts(graph, &roles);
-            let figures = Figures::new(graph, &roles, model.weights());
-            let mut families = Vec::new();
-            for part in &found.parts {
-                let mut block = figures.block(&place, &part.name, part.layers.clone());
-                block.number = part.number;
-                if block.number.is_some() {
-                    block.blocks = scopes::scopes(&figures, &found.names, &block);
-                }
-                list.push(block);
-                families.push(part.family);
+            let mut found = Division::new(&place, graph, model.weights());
+            for block in found.blocks.iter_mut().filter(|block| block.number.is_some()) {
+                block.blocks = scopes::scopes(&found.figures, &found.names, block);
             }
-            let first = list.len() - families.len();
-            differences::describe(graph, &roles, &mut list[first..], &families);
+            describe(&mut found.blocks);
+            list.append(&mut found.blocks);
             for (name, layers) in [("shared by several", found.shared), ("not used", found.unused)] {
-                if !layers.is_empty() {
-                    list.push(figures.block(&place, name, layers));
-                }
+                list.push(found.figures.block(&place, name, layers));
             }
         }
         list.retain(|block| !block.layers.is_empty());
@@ -175,6 +172,29 @@ impl Blocks {
     pub fn by_layer(&self) -> HashMap<(&Place, LayerId), &Block> {
         let numbered = self.list.iter().filter(|block| block.number.is_some());
         numbered.flat_map(|block| block.layers.iter().map(move |&id| ((&block.place, id), block))).collect()
+    }
+}
+
+/// Blocks of one graph without scopes, and the constants that belong to none of them.
+pub(crate) struct Division<'a> {
+    pub(crate) figures: Figures<'a>,
+    names: Names<'a>,
+    pub(crate) blocks: Vec<Block>,
+    pub(crate) shared: Vec<LayerId>,
+    pub(crate) unused: Vec<LayerId>,
+}
+
+impl<'a> Division<'a> {
+    pub(crate) fn new(place: &Place, graph: &'a Graph, weights: &Weights) -> Self {
+        let figures = Figures::new(graph, weights);
+        let found = parts(graph, &figures.roles);
+        let block = |part: blocks::Part| Block {
+            number: part.number,
+            family: part.family,
+            ..figures.block(place, &part.name, part.layers)
+        };
+        let blocks = found.parts.into_iter().map(block).collect();
+        Self { figures, names: found.names, blocks, shared: found.shared, unused: found.unused }
     }
 }
 

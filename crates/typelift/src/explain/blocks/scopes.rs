@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::Block;
 use super::figures::Figures;
 use crate::base::hash::{HashMap, HashSet};
-use crate::infer::blocks::{Names, Role, SEPARATORS, module_of, number_of, plain};
+use crate::infer::blocks::{Names, SEPARATORS, module_of, number_of, plain};
 use crate::model::graph::{Graph, LayerId};
 
 /// The smallest number of layers of a scope.
@@ -52,6 +52,7 @@ fn inside(figures: &Figures, block: &Block, scopes: &HashMap<LayerId, &str>, aro
         let is_number = name[around.name.len()..].trim_start_matches(SEPARATORS).bytes().all(|b| b.is_ascii_digit());
         let mut inner = figures.block(&block.place, &format!("{}{name}", scope.module), layers);
         inner.number = number_of(name).filter(|_| is_number);
+        inner.family = inner.number.map(|_| 0);
         inner.blocks = inside(figures, &inner, scopes, &scope);
         found.push(inner);
     }
@@ -62,7 +63,7 @@ fn inside(figures: &Figures, block: &Block, scopes: &HashMap<LayerId, &str>, aro
 /// scope would be before and after them: `attentions` of a UNet, which alternates with `resnets`.
 fn comes_back(figures: &Figures, block: &[LayerId], scope: &[LayerId]) -> bool {
     let own: HashSet<LayerId> = scope.iter().copied().collect();
-    let is_data = |id: &LayerId| figures.roles.get(*id) == Some(&Role::Data);
+    let is_data = |id: &LayerId| figures.is_data(*id);
     let mut others: HashSet<LayerId> = block.iter().copied().filter(is_data).filter(|id| !own.contains(id)).collect();
     let mut pending: Vec<LayerId> = scope.iter().copied().filter(is_data).collect();
     while let Some(id) = pending.pop() {
@@ -94,14 +95,13 @@ fn scopes_of_layers<'a>(
 ) -> HashMap<LayerId, &'a str> {
     let mut scopes = HashMap::default();
     let graph = figures.graph;
-    let is_data = |id: LayerId| figures.roles.get(id) == Some(&Role::Data);
-    for &id in layers.iter().filter(|&&id| is_data(id)) {
+    for &id in layers.iter().filter(|&&id| figures.is_data(id)) {
         if let Some(scope) = names.get(id).and_then(|name| module_of(name, block)) {
             scopes.insert(id, scope);
         }
     }
     // Consumers come before the constants that they use.
-    for &id in layers.iter().filter(|&&id| !is_data(id)) {
+    for &id in layers.iter().filter(|&&id| !figures.is_data(id)) {
         if let Some(scope) = common_scope(graph, id, &scopes) {
             scopes.insert(id, scope);
         }

@@ -6,9 +6,8 @@ use std::fmt::Write as _;
 use super::{Alike, BlockChange, Change, ChangeKind, Diff, alike, ranges};
 use crate::base::hash::{HashMap, HashSet};
 use crate::explain::blocks::{Block, Blocks};
-use crate::explain::map::{parts, roles};
 use crate::findings::{grouped, size};
-use crate::infer::blocks::plain;
+use crate::infer::blocks::{parts, plain, roles};
 use crate::model::graph::{LayerId, Model};
 
 /// Maximum number of lines in the summary.
@@ -30,7 +29,7 @@ pub(super) fn whole_blocks(kind: ChangeKind, model: &Model, gone: &HashSet<Layer
         return Vec::new();
     }
     let graph = model.graph();
-    let blocks = parts(graph, &roles(graph)).into_iter().filter(|part| part.family.is_some());
+    let blocks = parts(graph, &roles(graph)).parts.into_iter().filter(|part| part.family.is_some());
     let whole = blocks.filter(|part| part.layers.iter().all(|id| gone.contains(id)));
     whole.map(|part| BlockChange { kind, bytes: 0, name: part.name, layers: part.layers }).collect()
 }

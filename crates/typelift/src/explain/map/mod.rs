@@ -11,15 +11,14 @@ use typelift_promote::{ElementType, Fidelity};
 
 use crate::base::hash::HashMap;
 use crate::edit::precision_marks::Marks;
-use crate::explain::blocks::{Form, compare};
-use crate::explain::stats::{Census, TypeCount, Weight, by_size, counted, map_of, name_of};
+use crate::explain::blocks::{Block, Division, describe};
+use crate::explain::stats::{Census, TypeCount, Weight, by_size, map_of, name_of};
 use crate::findings::{Diagnostic, Severity};
-use crate::infer::blocks;
-use crate::model::graph::{Graph, LayerId, LayerMap, Model, Place};
+use crate::infer::blocks::StoredPaths;
+use crate::model::graph::{Graph, LayerId, Model, Place};
 use crate::ops::{self, LayerKind};
-use crate::precision::schemes;
 
-pub use crate::infer::blocks::{Part, Role, roles};
+pub use crate::infer::blocks::{Role, roles};
 pub use paths::WeightPath;
 pub use value::{ValuePath, ValueStep, Ways};
 
@@ -32,7 +31,7 @@ pub struct PrecisionMap {
 }
 
 /// Row of the map: a block, a run of equal blocks, or the layers between two blocks. Counts are totals.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct Row {
     /// The name: `model.layers.0–31`.
@@ -64,13 +63,7 @@ pub struct Row {
     pub differs: Vec<String>,
     /// The blocks in this row.
     #[serde(skip)]
-    pub parts: Vec<Part>,
-    /// The graph of the blocks.
-    #[serde(skip)]
-    pub place: Place,
-    /// The properties in which siblings can differ.
-    #[serde(skip)]
-    form: Form,
+    pub parts: Vec<Block>,
 }
 
 /// Lossy Converts with the same source and destination type.
@@ -112,8 +105,7 @@ impl PrecisionMap {
     #[must_use]
     pub fn new(model: &Model, found: &[Diagnostic]) -> Self {
         let mut building = Building { model, found: findings(found), census: Census::default(), rows: Vec::new() };
-        let shared = building.shared_ranges();
-        building.build(&shared);
+        building.build();
         Self { rows: fold(building.rows) }
     }
 
@@ -122,11 +114,6 @@ impl PrecisionMap {
     pub fn weight_bytes(&self) -> u64 {
         self.rows.iter().flat_map(|row| &row.weights).map(|weight| weight.bytes).sum()
     }
-}
-
-/// The blocks of a graph and the layers between them, without constants that several of them share.
-pub(crate) fn parts(graph: &Graph, roles: &LayerMap<Role>) -> Vec<Part> {
-    blocks::parts(graph, roles).parts
 }
 
 /// Numbers of errors and warnings, by layer.
@@ -146,71 +133,48 @@ fn findings(found: &[Diagnostic]) -> FindingCounts {
     counts
 }
 
-/// Family of blocks: the graph that contains them, and its number.
-type Family = (Place, usize);
-
-/// Range of a constant's bytes in the weights.
-type ByteSpan = (i64, i64);
+/// Blocks that use a range of bytes in the weights: the number of the only one, or `None` if there are several.
+type Users = HashMap<(i64, i64), Option<usize>>;
 
 struct Building<'a> {
     model: &'a Model,
     found: FindingCounts,
     census: Census,
-    /// The rows, each with its family.
-    rows: Vec<(Option<Family>, Row)>,
+    rows: Vec<Row>,
 }
 
-impl<'a> Building<'a> {
-    /// Finds the blocks of each graph, and the blocks that use each range of the weights.
-    fn shared_ranges(&self) -> SharedBlocks<'a> {
-        let mut shared = SharedBlocks { graphs: Vec::new(), ranges: HashMap::default() };
-        let mut count = 0;
-        for (place, graph) in self.model.walk() {
-            let roles = roles(graph);
-            let found = blocks::parts(graph, &roles);
-            for part in &found.parts {
-                for layer in part.layers.iter().filter_map(|&id| graph.layer(id)) {
-                    if let Some(range) = Census::range(layer).filter(|_| ops::kind(layer) == LayerKind::Constant) {
-                        shared
-                            .ranges
-                            .entry(range)
-                            .and_modify(|user| *user = user.filter(|&it| it == count))
-                            .or_insert(Some(count));
-                    }
-                }
-                count += 1;
+impl Building<'_> {
+    fn build(&mut self) {
+        let model = self.model;
+        let graphs: Vec<_> = model.walk().map(|(place, graph)| Division::new(&place, graph, model.weights())).collect();
+        let mut users = Users::default();
+        let blocks = graphs.iter().flat_map(|found| found.blocks.iter().map(|block| (found.figures.graph, block)));
+        for (at, (graph, block)) in blocks.enumerate() {
+            for range in block.layers.iter().filter_map(|&id| constant_range(graph, id)) {
+                users.entry(range).and_modify(|user| *user = user.filter(|&it| it == at)).or_insert(Some(at));
             }
-            for layer in found.shared.iter().filter_map(|&id| graph.layer(id)) {
-                if let Some(range) = Census::range(layer) {
-                    shared.ranges.insert(range, None);
-                }
-            }
-            shared.graphs.push((place, graph, roles, found));
         }
-        shared
-    }
-
-    fn build(&mut self, shared: &SharedBlocks<'a>) {
+        for found in &graphs {
+            users.extend(found.shared.iter().filter_map(|&id| Some((constant_range(found.figures.graph, id)?, None))));
+        }
         let (mut several, mut unused, mut in_blocks) = (Vec::new(), Vec::new(), 0);
-        for (place, graph, roles, found) in &shared.graphs {
-            let quantized = schemes::find(graph, self.model.weights());
-            let schemes = quantized.into_iter().map(|it| (it.codes, it.scheme)).collect();
-            let stored = blocks::StoredPaths::new(graph, roles);
-            for part in &found.parts {
-                let (elsewhere, own): (Vec<LayerId>, Vec<LayerId>) = part.layers.iter().partition(|&&id| {
-                    let range =
-                        graph.layer(id).filter(|layer| ops::kind(layer) == LayerKind::Constant).and_then(Census::range);
-                    range.is_some_and(|range| shared.ranges.get(&range) == Some(&None))
-                });
+        for mut found in graphs {
+            let graph = found.figures.graph;
+            describe(&mut found.blocks);
+            let stored = StoredPaths::new(graph, &found.figures.roles);
+            for block in found.blocks {
+                let (elsewhere, own): (Vec<LayerId>, Vec<LayerId>) = block
+                    .layers
+                    .iter()
+                    .partition(|&&id| constant_range(graph, id).is_some_and(|range| users.get(&range) == Some(&None)));
                 in_blocks += elsewhere.len();
-                several.extend(elsewhere.iter().map(|&id| (*graph, id)));
-                let mut row = self.row(place, graph, part, roles, &own);
-                row.paths = paths::of(graph, roles, &stored, &part.layers, &schemes);
-                row.form = Form::new(graph, roles, &part.layers);
-                self.rows.push((part.family.map(|family| (place.clone(), family)), row));
+                several.extend(elsewhere.into_iter().map(|id| (graph, id)));
+                let paths = paths::of(&found.figures, &stored, &block.layers);
+                let row = Row { paths, ..self.row(graph, block, &own) };
+                self.rows.push(row);
             }
-            several.extend(found.shared.iter().map(|&id| (*graph, id)));
-            unused.extend(found.unused.iter().map(|&id| (*graph, id)));
+            several.extend(found.shared.into_iter().map(|id| (graph, id)));
+            unused.extend(found.unused.into_iter().map(|id| (graph, id)));
         }
         self.rest("shared by several", &several, in_blocks);
         self.rest("not used", &unused, 0);
@@ -222,29 +186,21 @@ impl<'a> Building<'a> {
             self.census.add(layer, &mut weights);
         }
         if !weights.is_empty() {
-            let part = Part {
-                name: name.to_owned(),
-                family: None,
-                number: None,
-                layers: layers.iter().map(|&(_, id)| id).collect(),
-            };
-            let new = Row::new(&Place::default(), &part);
-            let row = Row { layers: new.layers - in_blocks, weights: by_bytes(weights), ..new };
-            self.rows.push((None, row));
+            let ids = layers.iter().map(|&(_, id)| id).collect();
+            let part = Block { name: name.to_owned(), path: name.to_owned(), layers: ids, ..Block::default() };
+            let row = Row { layers: layers.len() - in_blocks, weights: by_bytes(weights), ..Row::new(part) };
+            self.rows.push(row);
         }
     }
 
-    fn row(&mut self, place: &Place, graph: &Graph, part: &Part, roles: &LayerMap<Role>, own: &[LayerId]) -> Row {
-        let mut row = Row::new(place, part);
-        let (mut weights, mut computed, mut lossy) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        let found = self.found.get(place);
+    fn row(&mut self, graph: &Graph, block: Block, own: &[LayerId]) -> Row {
+        let mut row = Row::new(block);
+        let (mut weights, mut lossy) = (BTreeMap::new(), BTreeMap::new());
+        let found = self.found.get(&row.parts[0].place);
         for layer in own.iter().filter_map(|&id| graph.layer(id)) {
             self.census.add(layer, &mut weights);
         }
-        for layer in part.layers.iter().filter_map(|&id| graph.layer(id)) {
-            if roles.get(layer.id()) == Some(&Role::Data) {
-                layer.outputs().iter().for_each(|port| *computed.entry(port.element_type()).or_default() += 1);
-            }
+        for layer in row.parts[0].layers.iter().filter_map(|&id| graph.layer(id)) {
             if let Some(conversion) = ops::conversion(graph, layer)
                 && !conversion.effect(graph, self.model.weights(), layer).is_exact()
             {
@@ -259,17 +215,14 @@ impl<'a> Building<'a> {
             }
         }
         row.weights = by_bytes(weights);
-        row.computed = counted(computed);
         let lossy = lossy.into_iter().map(|((from, to), (count, loses))| Lossy { from, to, count, loses });
         row.lossy = by_size(lossy, |lossy| lossy.count);
         row
     }
 }
 
-/// Blocks of all graphs, and the block that uses each range of the weights; `None` if several do.
-struct SharedBlocks<'a> {
-    graphs: Vec<(Place, &'a Graph, LayerMap<Role>, blocks::Parts<'a>)>,
-    ranges: HashMap<ByteSpan, Option<usize>>,
+fn constant_range(graph: &Graph, id: LayerId) -> Option<(i64, i64)> {
+    graph.layer(id).filter(|layer| ops::kind(layer) == LayerKind::Constant).and_then(Census::range)
 }
 
 fn by_bytes(weights: BTreeMap<ElementType, Weight>) -> Vec<Weight> {
@@ -277,32 +230,27 @@ fn by_bytes(weights: BTreeMap<ElementType, Weight>) -> Vec<Weight> {
 }
 
 impl Row {
-    fn new(place: &Place, part: &Part) -> Self {
+    fn new(block: Block) -> Self {
         Self {
-            name: part.name.clone(),
-            path: place.path().to_owned(),
+            name: block.name.clone(),
+            path: block.place.path().to_owned(),
             blocks: 1,
-            layers: part.layers.len(),
-            weights: Vec::new(),
-            paths: Vec::new(),
-            computed: Vec::new(),
-            lossy: Vec::new(),
-            marks: 0,
-            errors: 0,
-            warnings: 0,
-            differs: Vec::new(),
-            parts: vec![part.clone()],
-            place: place.clone(),
-            form: Form::default(),
+            layers: block.layers.len(),
+            computed: block.computed.clone(),
+            differs: block.differs.clone(),
+            parts: vec![block],
+            ..Self::default()
         }
     }
 
+    /// True for a block of the same family that differs from this one in nothing.
     fn is_like(&self, other: &Self) -> bool {
+        let [one, two] = [self, other].map(|row| &row.parts[0]);
         let counts = |row: &Self| (row.layers, row.marks, row.errors, row.warnings);
-        counts(self) == counts(other)
-            && (&self.weights, &self.paths, &self.computed, &self.lossy)
-                == (&other.weights, &other.paths, &other.computed, &other.lossy)
-            && self.form == other.form
+        one.family.is_some()
+            && (&one.place, one.family, &one.form) == (&two.place, two.family, &two.form)
+            && counts(self) == counts(other)
+            && (&self.weights, &self.paths, &self.lossy) == (&other.weights, &other.paths, &other.lossy)
     }
 
     fn extend(&mut self, next: Self) {
@@ -326,32 +274,17 @@ impl Row {
     }
 }
 
-/// Merges equal neighbouring blocks, and describes how blocks differ from most of their family.
-fn fold(mut rows: Vec<(Option<Family>, Row)>) -> Vec<Row> {
-    let mut families = HashMap::<Family, Vec<usize>>::default();
-    for (at, (family, _)) in rows.iter().enumerate() {
-        if let Some(family) = family {
-            families.entry(family.clone()).or_default().push(at);
-        }
-    }
-    for members in families.into_values() {
-        let forms: Vec<&Form> = members.iter().map(|&at| &rows[at].1.form).collect();
-        let names: Vec<&str> = members.iter().map(|&at| rows[at].1.name.as_str()).collect();
-        for (at, differs) in members.iter().zip(compare(&forms, &names)) {
-            rows[*at].1.differs = differs;
-        }
-    }
-    let mut folded: Vec<(Option<Family>, Row, Row)> = Vec::new();
-    for (family, row) in rows {
+/// Merges equal neighbouring blocks.
+fn fold(rows: Vec<Row>) -> Vec<Row> {
+    let mut folded: Vec<(Row, Row)> = Vec::new();
+    for row in rows {
         match folded.last_mut() {
-            Some((known, first, all)) if family.is_some() && *known == family && first.is_like(&row) => all.extend(row),
-            _ => folded.push((family, row.clone(), row)),
+            Some((first, all)) if first.is_like(&row) => all.extend(row),
+            _ => folded.push((row.clone(), row)),
         }
     }
-    let named = folded.into_iter().map(|(_, first, mut row)| {
-        if let [.., last] = &row.parts[..]
-            && row.blocks > 1
-        {
+    let named = folded.into_iter().map(|(first, mut row)| {
+        if let [_, .., last] = &row.parts[..] {
             let number = last.name.rsplit(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
             row.name = format!("{}–{number}", first.name);
         }

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Serialize, Serializer};
 use typelift_promote::{ElementType, Kind};
 
-use crate::base::hash::HashMap;
+use crate::explain::blocks::Figures;
 use crate::explain::stats::{Census, by_size};
 use crate::infer::blocks::{FEW_VALUES, Role, StoredPaths, values};
-use crate::model::graph::{Graph, LayerId, LayerMap, OutputPort};
+use crate::model::graph::{LayerId, OutputPort};
 use crate::precision::schemes::Scheme;
 
 /// Data path of weights from their constant to their consumer: `10 × u4 → f16 → f32 → MatMul`.
@@ -32,21 +32,10 @@ fn names_of<S: Serializer>(types: &[ElementType], serializer: S) -> Result<S::Ok
     serializer.collect_seq(types.iter().map(|ty| ty.name()))
 }
 
-/// Formats of the quantized constants of a graph, by the layer of their codes.
-pub(super) type Schemes = HashMap<LayerId, Scheme>;
-
-pub(super) fn of(
-    graph: &Graph,
-    roles: &LayerMap<Role>,
-    stored: &StoredPaths<'_>,
-    layers: &[LayerId],
-    schemes: &Schemes,
-) -> Vec<WeightPath> {
+pub(super) fn of(figures: &Figures<'_>, stored: &StoredPaths<'_>, layers: &[LayerId]) -> Vec<WeightPath> {
+    let Figures { graph, roles, schemes, .. } = figures;
     let mut paths = BTreeMap::<(Vec<ElementType>, &str, Option<Scheme>), (usize, u64)>::new();
-    for layer in layers.iter().filter_map(|&id| graph.layer(id)) {
-        if roles.get(layer.id()) != Some(&Role::Data) {
-            continue;
-        }
+    for layer in layers.iter().filter(|&&id| figures.is_data(id)).filter_map(|&id| graph.layer(id)) {
         for (producer, port) in graph.feeds(layer.id()).into_iter().flatten() {
             let Some(Role::Stored) = roles.get(producer.id()) else { continue };
             let chain = stored.path(producer.id());

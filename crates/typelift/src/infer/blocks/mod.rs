@@ -19,8 +19,8 @@ use crate::model::graph::{Graph, Layer, LayerId, Model, Output, Place, numbered_
 use crate::ops::{self, LayerKind};
 
 pub(crate) use names::{Names, SEPARATORS, module_of, plain};
-pub use parts::Part;
-pub(crate) use parts::{NAMELESS, Parts, number_of, parts};
+
+pub(crate) use parts::{NAMELESS, Part, number_of, parts};
 pub(crate) use roles::in_order;
 pub use roles::{Role, roles};
 pub(crate) use weights::{FEW_VALUES, StoredPaths, values};

@@ -10,7 +10,7 @@ use crate::ops::{self, LayerKind};
 
 /// Repeated block, or the layers between two blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
+pub(crate) struct Part {
     /// The name: `model.layers.0`, `block 3`, or `before model.layers.0`.
     pub name: String,
     /// The number of its family of blocks; `None` for layers between blocks.
