@@ -86,8 +86,8 @@ pub(crate) struct RunArgs {
     /// Seed of random inputs
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// Number of samples. The first has the smallest sizes, the others larger ones. A model with an If gets four times
-    /// as many
+    /// Number of samples. The first has the smallest sizes, the others larger ones. A model with an If,
+    /// or a Loop that values may end, gets four times as many
     #[arg(long, value_name = "N", default_value_t = 2)]
     samples: usize,
     /// Steps to run a model with state; 3 unless given

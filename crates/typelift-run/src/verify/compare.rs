@@ -120,6 +120,11 @@ impl Difference {
         if self.not_finite > 0 || self.shapes.is_some() { f64::INFINITY } else { self.max_relative }
     }
 
+    /// True if the values of floats differ by more than a tolerance, which may not be the one they were compared with.
+    pub(super) fn exceeds(&self, tolerance: Tolerance) -> bool {
+        self.max_absolute > tolerance.absolute + tolerance.relative * (self.max_absolute / self.max_relative)
+    }
+
     pub(super) fn or_worse(self, other: Self) -> Self {
         if (other.same, self.size()) < (self.same, other.size()) && (!other.same || self.same) { other } else { self }
     }

@@ -182,10 +182,16 @@ fn is_end(value: f64) -> bool {
 const SATURATING: [&str; 6] = ["Softmax", "Sigmoid", "Tanh", "Erf", "HardSigmoid", "SoftSign"];
 
 /// The layers of a model that were not tested, and the number of all layers that can be. `short` has those that were
-/// short in all samples, and `spreads` the values of tensors of the model's own graph.
-pub(super) fn not_tested(model: &Model, spreads: &HashMap<Output, Spread>, short: &Short) -> (Vec<NotTested>, usize) {
+/// short in all samples, `spreads` the values of tensors of the model's own graph, and `ends` the Results that were not
+/// compared, with the reason.
+pub(super) fn not_tested(
+    model: &Model,
+    spreads: &HashMap<Output, Spread>,
+    short: &Short,
+    ends: HashMap<LayerId, String>,
+) -> (Vec<NotTested>, usize) {
     let graph = model.graph();
-    let hidden = Hidden::of(graph, spreads, short);
+    let hidden = Hidden::of(graph, spreads, short, ends);
     let endings = endings(model);
     let (mut found, mut total) = (Vec::new(), 0);
     for (place, graph) in model.walk() {
@@ -204,6 +210,14 @@ pub(super) fn not_tested(model: &Model, spreads: &HashMap<Output, Spread>, short
         }
     }
     (found, total)
+}
+
+/// True if values may end a loop with a given number of steps before its last step.
+pub(super) fn may_end(model: &Model) -> bool {
+    endings(model).into_keys().any(|(place, id)| {
+        let graph = model.graph_at(&place);
+        graph.is_some_and(|graph| graph.layer(id).is_some_and(is_computed) && roles(graph).get(id) == Some(&Role::Data))
+    })
 }
 
 /// The layers of loops with a given number of steps that only say if the loop ends before.
@@ -286,7 +300,7 @@ struct Hidden {
 }
 
 impl Hidden {
-    fn of(graph: &Graph, spreads: &HashMap<Output, Spread>, short: &Short) -> Self {
+    fn of(graph: &Graph, spreads: &HashMap<Output, Spread>, short: &Short, reasons: HashMap<LayerId, String>) -> Self {
         let roles = roles(graph);
         let is_varied = |tensor: Output| {
             let is_data = graph.layer(tensor.layer).is_some_and(|layer| {
@@ -294,7 +308,7 @@ impl Hidden {
             });
             is_data && spreads.get(&tensor).is_none_or(|spread| !spread.is_constant())
         };
-        let mut hidden = Self { is_needed: HashSet::default(), reasons: HashMap::default() };
+        let mut hidden = Self { is_needed: HashSet::default(), reasons };
         let order = graph.topological_order().unwrap_or_default();
         for layer in order.iter().rev().filter_map(|&id| graph.layer(id)) {
             let (id, kind) = (layer.id(), ops::kind(layer));
@@ -372,7 +386,7 @@ mod tests {
             // Layers of bodies have the same ids.
             let varied = Spread { least: 0.0, most: 1.0, is_saturated: false };
             let seen = model.graph().layers().map(|layer| (layer.id().output(0), varied));
-            let found = not_tested(&model, &seen.collect(), &Short::new()).0;
+            let found = not_tested(&model, &seen.collect(), &Short::new(), HashMap::default()).0;
             found.into_iter().find(|it| it.layer.name == layer).map(|it| it.reason)
         };
         let ends = "it only says if `Loop_23` ends before its last step";

@@ -58,8 +58,8 @@ pub struct Verification {
     pub expect: Option<PathBuf>,
     /// The seed of random values.
     pub seed: u64,
-    /// The number of samples. The first has the smallest shapes, the others larger ones. A model with an If gets four
-    /// times as many, so that both branches are likely to run.
+    /// The number of samples. The first has the smallest shapes, the others larger ones. A model with an If, or
+    /// with a Loop that values may end, gets four times as many, so that all branches are likely to run.
     pub samples: usize,
     /// The number of steps. By default it is 3 for models with state, otherwise 1.
     pub steps: Option<usize>,
@@ -286,7 +286,7 @@ impl Work<'_> {
                 Some(smallest) => Box::new(iter::once(smallest.clone())),
                 None => Box::new(sizing.smallest()),
             };
-            let (shapes, found) = self.first_that_runs(runner, sizing, &mut open, candidates, at)?;
+            let (shapes, found) = self.first_that_runs(runner, sizing, &mut open, candidates, smallest.as_ref(), at)?;
             smallest.get_or_insert(shapes);
             done.push(found);
         }
@@ -300,11 +300,16 @@ impl Work<'_> {
         sizing: &Sizing<'_>,
         open: &mut Option<&Open>,
         candidates: impl Iterator<Item = Shapes>,
+        smallest: Option<&Shapes>,
         at: usize,
     ) -> Result<(Shapes, Done), VerifyError> {
         let mut refused = None;
         let mut crashes = 0;
         for shapes in candidates.take(MOST_RUN) {
+            // Shapes that only A takes are a difference, which the smallest ones would hide.
+            if smallest == Some(&shapes) && matches!(refused, Some(VerifyError::Run { side: Side::B, .. })) {
+                break;
+            }
             let Ok((shaped, fixed)) = Shaped::new(sizing, &self.inputs, shapes) else { continue };
             if let Err(error) = shaped.check_memory(&self.inputs, self.steps(), self.models[0].weights()) {
                 refused = refused.or(Some(error));
@@ -326,6 +331,7 @@ impl Work<'_> {
             match done {
                 Ok(done) => return Ok((shaped.shapes, done)),
                 Err(error) if crashes == MOST_CRASHES => return Err(error),
+                Err(error @ VerifyError::Run { side: Side::B, .. }) => refused = Some(error),
                 Err(error @ (VerifyError::Run { .. } | VerifyError::WrongShape { .. })) => {
                     refused = refused.or(Some(error));
                 }
@@ -426,8 +432,9 @@ impl Work<'_> {
         Err(refused)
     }
 
+    /// True if values decide which layers run, or how often: there is an If, or a Loop that a condition may end.
     fn has_branches(&self) -> bool {
-        self.models.iter().any(|model| has_branches(model.graph()))
+        self.models.iter().any(|model| has_branches(model.graph()) || coverage::may_end(model))
     }
 
     fn steps(&self) -> usize {
@@ -489,7 +496,7 @@ impl Work<'_> {
         }
         let same = by_sample.iter().flatten().all(|it| it.same);
         let (not_tested, layers) = match same && self.verification.locates {
-            true => self.coverage(runner, &samples)?,
+            true => self.coverage(runner, &samples, self.not_compared(&by_sample, &unsteady))?,
             false => (Vec::new(), 0),
         };
         if let (Some(first), true) = (not_tested.first(), self.verification.inputs.is_none()) {
@@ -686,7 +693,10 @@ impl Work<'_> {
         let failing: Vec<usize> = (0..differences.len()).filter(|&at| !differences[at].same).collect();
         let search = self.search(done, unsteady);
         let start = search.start(&located, &is_changed).or_else(|| search.moved_output(&located, &failing));
-        let is_sure = |start: &Start| start.is_clear && start.difference.as_ref().is_none_or(|it| !it.same);
+        let is_sure = |start: &Start| {
+            let is_real = |it: &Difference| !it.same || self.is_in_f32(start) && it.exceeds(tolerance::F32);
+            start.is_clear && start.difference.as_ref().is_none_or(is_real)
+        };
         if !is_given
             && !failing.is_empty()
             && !start.as_ref().is_some_and(is_sure)
@@ -708,6 +718,16 @@ impl Work<'_> {
         }
         let first = start.map(|start| self.first(runner, done, start, &located, changes)).transpose()?;
         Ok((first, blocks))
+    }
+
+    /// True if a start in models that round to bf16 does not round itself.
+    fn is_in_f32(&self, start: &Start) -> bool {
+        let is_f32 = |side: usize, id: &LayerId| {
+            let layer = self.models[side].graph().layer(*id);
+            layer.is_some_and(|layer| layer.outputs().iter().all(|port| port.element_type() == ElementType::F32))
+        };
+        self.tolerance.relative <= tolerance::ROUNDED
+            && (0..2).all(|side| start.around[side].iter().all(|id| is_f32(side, id)))
     }
 
     fn search<'s>(&'s self, done: &'s Done, unsteady: &[usize]) -> Search<'s> {
@@ -777,8 +797,31 @@ impl Work<'_> {
         })
     }
 
-    /// Finds the layers of A that the samples did not test, and the number of all layers.
-    fn coverage(&mut self, runner: &mut dyn Runner, samples: &[Done]) -> Result<(Vec<NotTested>, usize), VerifyError> {
+    /// The Results of A whose values were compared in no sample, with the reason.
+    fn not_compared(&self, by_sample: &[Vec<Difference>], unsteady: &[usize]) -> HashMap<LayerId, String> {
+        let Tolerance { relative, absolute, .. } = self.tolerance;
+        let is_tiny = |it: &Difference| it.max_relative > relative && it.max_absolute <= absolute;
+        let of = |(at, pair): (usize, &Pair)| {
+            let why = if unsteady.contains(&at) {
+                "has other values in each run"
+            } else if by_sample.iter().all(|sample| is_tiny(&sample[at])) {
+                "differs by less than the absolute tolerance"
+            } else {
+                return None;
+            };
+            Some((*ids(End::Output, self.models[0]).get(pair.a)?, format!("`{}` {why}", pair.name)))
+        };
+        self.outputs.iter().enumerate().filter_map(of).collect()
+    }
+
+    /// Finds the layers of A that the samples did not test, and the number of all layers. `ends` has the Results that
+    /// were not compared.
+    fn coverage(
+        &mut self,
+        runner: &mut dyn Runner,
+        samples: &[Done],
+        ends: HashMap<LayerId, String>,
+    ) -> Result<(Vec<NotTested>, usize), VerifyError> {
         let model = self.models[0];
         let shorts = samples.iter().map(|done| done.short.clone());
         let short = shorts.reduce(|mut all, other| {
@@ -822,7 +865,7 @@ impl Work<'_> {
             }
             Ok(false)
         })?;
-        Ok(coverage::not_tested(model, &spreads, &short.unwrap_or_default()))
+        Ok(coverage::not_tested(model, &spreads, &short.unwrap_or_default(), ends))
     }
 }
 

@@ -21,9 +21,12 @@ pub struct Tolerance {
     pub noise: f64,
 }
 
+/// Tolerance of values that are computed in f32.
+pub(super) const F32: Tolerance = Tolerance { relative: 1e-3, absolute: 1e-6, noise: 2e-6 };
+
 /// Element types in which a model or a device may compute, the widest first, each with its relative tolerance and noise.
 const TYPES: [(ElementType, f64, f64); 3] =
-    [(ElementType::F32, 1e-3, 2e-6), (ElementType::F16, 2e-2, 1e-3), (ElementType::Bf16, 1e-1, 8e-3)];
+    [(ElementType::F32, F32.relative, F32.noise), (ElementType::F16, 2e-2, 1e-3), (ElementType::Bf16, 1e-1, 8e-3)];
 
 /// Element types of quantized weights, the widest first, each with the tolerance and the noise of what they feed, and the
 /// largest error of a value as a part of the range of the values that share its scale.
@@ -39,7 +42,7 @@ const WEIGHTS: [(ElementType, f64, f64, f64); 8] = [
 ];
 
 /// Two units in the last place of bf16, and the largest error that many roundings cause.
-const ROUNDED: f64 = 1.0 / 128.0;
+pub(super) const ROUNDED: f64 = 1.0 / 128.0;
 pub(super) const OFTEN_ROUNDED: f64 = 1e-1;
 
 /// The narrowest type that only one of the two models uses, or in which a device computes, at least f32, with

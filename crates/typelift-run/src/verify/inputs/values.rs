@@ -108,7 +108,8 @@ pub(super) fn values(
     }
     let (low, high) = match ty {
         ElementType::Boolean | ElementType::U1 => (0, 1),
-        // A loop of one step does not use what it carries.
+        // A loop of one step does not use what it carries. Large values in many steps are likely to end it.
+        _ if role.is_trips && floats == Floats::Wide => (8, 16),
         _ if role.is_trips => (2, 4),
         _ if role.is_count => (1, 3),
         ElementType::U8 if dims.len() > 2 => (0, 255),
