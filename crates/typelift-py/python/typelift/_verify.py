@@ -98,8 +98,8 @@ def verify(
         shapes: Shapes of inputs by name, such as ``{"input_ids": "[1,16]"}``.
         inputs: An ``.npz`` file or a folder of ``.npy`` files with the inputs. Arrays that are named like outputs are expected.
         seed: The seed of random inputs.
-        samples: The number of samples. The first has the smallest sizes, the others larger ones. A model with an If
-            gets four times as many.
+        samples: The number of samples. The first has the smallest sizes, the others larger ones. A model with an If,
+            or a Loop that values may end, gets four times as many.
         steps: The number of steps for a model with state; 3 if not given.
         rtol: The tolerance relative to the largest value of a tensor.
         atol: The absolute tolerance.

@@ -12,7 +12,7 @@ use typelift::findings::LayerRef;
 use typelift::graph::{Body, Direction, Place};
 use typelift::ops::{self, LayerKind};
 use typelift::shape::{Dim, Shape};
-use typelift::{Graph, Layer, LayerId, Model, Output, Weights};
+use typelift::{Graph, Input, Layer, LayerId, Model, Output, Weights};
 
 /// Share of the largest value below which values count as equal.
 const NOISE: f64 = 1e-7;
@@ -212,7 +212,7 @@ pub(super) fn not_tested(
     (found, total)
 }
 
-/// True if values may end a loop with a given number of steps before its last step.
+/// True if values in a body may end a loop before its last step, or choose a branch.
 pub(super) fn may_end(model: &Model) -> bool {
     endings(model).into_keys().any(|(place, id)| {
         let graph = model.graph_at(&place);
@@ -220,7 +220,7 @@ pub(super) fn may_end(model: &Model) -> bool {
     })
 }
 
-/// The layers of loops with a given number of steps that only say if the loop ends before.
+/// The layers of bodies that only decide which branch of an If runs, or if a loop with a given number of steps ends before.
 fn endings(model: &Model) -> Short {
     let mut found = Short::new();
     for (place, graph) in model.walk() {
@@ -231,46 +231,62 @@ fn endings(model: &Model) -> Short {
         let Some((outer, layer)) = outer.and_then(|outer| Some((outer, outer.layer(owner)?))) else { continue };
         let steps = outer.producer(owner.input(0)).and_then(|steps| outer.layer(steps.layer)?.numbers(model.weights()));
         let is_ended = steps.is_some_and(|steps| steps.iter().any(|steps| !(0.0..MANY_STEPS).contains(steps)));
-        if ops::kind(layer) != LayerKind::Loop || is_ended {
-            continue;
-        }
+        let may_end = ops::kind(layer) == LayerKind::Loop && !is_ended;
         let body = &layer.bodies()[at];
         let is_read = |id: LayerId| {
             body.port_map().iter().any(|entry| entry.internal_layer_id == id && entry.external_port_id >= 0)
                 || body.back_edges().iter().any(|edge| edge.from == id)
         };
-        for id in graph.topological_order().unwrap_or_default().into_iter().rev() {
+        for inner in graph.topological_order().unwrap_or_default().into_iter().rev().filter_map(|id| graph.layer(id)) {
             let key = |id: LayerId| (place.clone(), id);
-            let only_ends = match graph.layer(id).map(ops::kind) {
-                Some(LayerKind::Result) => !is_read(id),
-                _ => graph.users(id).next().is_some() && graph.users(id).all(|user| found.contains_key(&key(user))),
+            let of_user = |input: Input| {
+                let user = graph.layer(input.layer)?;
+                match ops::kind(user) {
+                    LayerKind::If if input.port == 0 => {
+                        Some(format!("it only says which branch of `{}` runs", user.name()))
+                    }
+                    _ => found.get(&key(input.layer)).cloned(),
+                }
             };
-            if only_ends {
-                found.insert(key(id), format!("it only says if `{}` ends before its last step", layer.name()));
-            }
+            let id = inner.id();
+            let reason = if ops::kind(inner) == LayerKind::Result {
+                let is_end = may_end && !is_read(id);
+                is_end.then(|| format!("it only says if `{}` ends before its last step", layer.name()))
+            } else {
+                let users = (0..inner.outputs().len()).flat_map(|port| graph.consumers(id.output(port)));
+                users.map(of_user).collect::<Option<Vec<_>>>().and_then(|reasons| reasons.into_iter().next())
+            };
+            found.extend(reason.map(|reason| (key(id), reason)));
         }
     }
     found
 }
 
-/// The first of `changes` from `a` to another model, if the inputs test no layer that differs. `not_tested` has layers of `a`.
-pub(super) fn first_unseen<'c>(a: &Model, changes: &'c [Change], not_tested: &[NotTested]) -> Option<&'c Change> {
-    let untested: HashSet<_> = not_tested.iter().map(|it| (&it.layer.place, it.layer.id)).collect();
-    let is_unseen = |change: &&Change| {
+/// The first of `changes` from `a` to another model with the reason, if the inputs test no layer that differs. `not_tested`
+/// has layers of `a`.
+pub(super) fn first_unseen<'c>(
+    a: &Model,
+    changes: &'c [Change],
+    not_tested: &'c [NotTested],
+) -> Option<(&'c Change, &'c str)> {
+    let untested: HashMap<_, _> =
+        not_tested.iter().map(|it| ((&it.layer.place, it.layer.id), it.reason.as_str())).collect();
+    let unseen = |change: &Change| {
         let found = match change.kind {
             ChangeKind::Removed => Some((change.layer.place.clone(), change.layer.id)),
             _ => a.find(&change.path).ok(),
         };
         // A layer that only the other model has is taken for tested.
-        let Some((place, id)) = found else { return false };
-        let Some(graph) = a.graph_at(&place) else { return false };
-        let mut computed = computed_from(graph, id).into_iter().peekable();
-        computed.peek().is_some() && computed.all(|id| untested.contains(&(&place, id)))
+        let (place, id) = found?;
+        let computed = computed_from(a.graph_at(&place)?, id).into_iter();
+        let reasons: Option<Vec<&str>> = computed.map(|id| untested.get(&(&place, id)).copied()).collect();
+        reasons?.into_iter().next()
     };
     let mut valued =
         changes.iter().filter(|it| ![ChangeKind::Names, ChangeKind::Info, ChangeKind::Mark].contains(&it.kind));
     let first = valued.next()?;
-    (is_unseen(&first) && valued.all(|change| is_unseen(&change))).then_some(first)
+    let reason = unseen(first)?;
+    valued.all(|change| unseen(change).is_some()).then_some((first, reason))
 }
 
 /// The layer itself, or those that use what it stores.
@@ -392,6 +408,8 @@ mod tests {
         let ends = "it only says if `Loop_23` ends before its last step";
         assert_eq!(reasons("loop_py", "Less_14").as_deref(), Some(ends));
         assert_eq!(reasons("loop_py", "Add_8"), None, "the next step reads it too");
+        let chooses = "it only says which branch of `inner_if` runs";
+        assert_eq!(reasons("onnx_loop", "even").as_deref(), Some(chooses));
         let nested = "`then_body` of `gto` is not known to have run";
         assert_eq!(reasons("onnx_if_deep", "gttc").as_deref(), Some(nested));
     }

@@ -391,9 +391,13 @@ impl Work<'_> {
         for (side, model) in fixed.into_iter().enumerate() {
             let graph = model.graph();
             for (at, (layer, tensor)) in model.outputs().zip(outputs[side].iter().flatten()).enumerate() {
-                let port = graph.producer(layer.id().input(0)).and_then(|source| graph.output(source));
-                let Some(inferred) = port.map(|port| port.shape()) else { continue };
-                if inferred.merge(&tensor.shape()).is_err() {
+                let Some(source) = graph.producer(layer.id().input(0)) else { continue };
+                let Some(inferred) = graph.output(source).map(|port| port.shape()) else { continue };
+                // A Loop without a step has no lengths for what it puts together.
+                let is_no_step = graph.layer(source.layer).map(ops::kind) == Some(LayerKind::Loop)
+                    && tensor.dims.contains(&0)
+                    && !inferred.is_static();
+                if !is_no_step && inferred.merge(&tensor.shape()).is_err() {
                     let pair = self.outputs.iter().find(|pair| at == if side == 0 { pair.a } else { pair.b });
                     return Err(VerifyError::WrongShape {
                         side: Side::of(side),
@@ -502,10 +506,10 @@ impl Work<'_> {
         if let (Some(first), true) = (not_tested.first(), self.verification.inputs.is_none()) {
             let changes = diff(self.models[0], self.models[1]).changes;
             let unseen = coverage::first_unseen(self.models[0], &changes, &not_tested);
-            let what = unseen.map(|change| format!("`{}`, which differs", change.path));
-            let all = (not_tested.len() == layers).then(|| format!("any of {layers} layers"));
-            if let Some(what) = what.or(all) {
-                return Err(VerifyError::NotTested { what, reason: first.reason.clone() });
+            let what = unseen.map(|(change, reason)| (format!("`{}`, which differs", change.path), reason));
+            let all = || (format!("any of {layers} layers"), first.reason.as_str());
+            if let Some((what, reason)) = what.or_else(|| (not_tested.len() == layers).then(all)) {
+                return Err(VerifyError::NotTested { what, reason: reason.to_owned() });
             }
         }
         let mut outputs = if self.two_runs { self.output_reports(&samples, &by_sample) } else { Vec::new() };

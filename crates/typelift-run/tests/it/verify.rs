@@ -420,9 +420,14 @@ fn agreement_that_made_inputs_do_not_test_is_an_error() {
     assert!(chosen.run(&model(DEAD), Some(&model(&lower)), &mut runtime).unwrap().same);
 }
 
-/// A runtime whose outputs have the shapes that inference finds.
-#[derive(Default)]
-struct Shaped(Vec<Model>);
+/// A runtime whose outputs have the shapes that inference finds, with a length for those that stay open.
+struct Shaped(Vec<Model>, usize);
+
+impl Default for Shaped {
+    fn default() -> Self {
+        Self(Vec::new(), 1)
+    }
+}
 
 impl Runner for Shaped {
     fn describe(&mut self, _: &Setting) -> Result<Runtime, RunError> {
@@ -446,8 +451,10 @@ impl Runner for Shaped {
         assert_eq!(typelift::infer(&mut model), []);
         let tensor = |output: &Layer| {
             let port = model.graph().output(model.graph().producer(output.id().input(0)).unwrap()).unwrap();
-            // A length that stays open is 1.
-            let dims = port.shape().dims().unwrap().iter().map(|dim| dim.value().unwrap_or(1) as usize);
+            let dims: Vec<_> = port.shape().dims().unwrap().iter().map(|dim| dim.value()).collect();
+            // A device that puts together no steps knows none of the lengths.
+            let is_empty = self.1 == 0 && dims.contains(&None);
+            let dims = dims.into_iter().map(|dim| dim.filter(|_| !is_empty).map_or(self.1, |dim| dim as usize));
             let dims: Vec<usize> = dims.collect();
             let count = dims.iter().product::<usize>();
             let bytes = (0..count).flat_map(|at| (at as f32).to_le_bytes()).collect();
@@ -588,6 +595,29 @@ fn each_operation_with_an_axis_is_known_to_mix_or_not() {
         let has_axis = operation.attribute_names().any(|attribute| ["axis", "axes", "seq_axis"].contains(&attribute));
         assert!(!has_axis || mixes(name) || OTHERS.contains(&name), "{name} has an axis");
     }
+}
+
+#[test]
+fn a_loop_without_a_step_has_no_lengths() {
+    let text = "
+        n = Parameter : i64[]
+        x = Parameter : f32[1,6]
+        go = Const(true) : boolean[]
+        all = Loop(n, go, x)
+          body (in 2 -> 1, out 4 -> 0 {axis=0, start=0, end=-1, stride=1, part_size=1}, out 3 -> - {execution_condition}):
+            1 v = Parameter : f32[1,6]
+            2 on = Const(true) : boolean[]
+            3 r1 = Result(2)
+            4 r2 = Result(1)
+        r = Result(all)
+        s = Result(x)
+    ";
+    let text =
+        text.lines().map(|line| format!("{}\n", line.strip_prefix("        ").unwrap_or(line))).collect::<String>();
+    let mut model = Model::from_text(&text).unwrap();
+    assert_eq!(typelift::infer(&mut model), []);
+    let report = Verification::default().run(&model, Some(&model), &mut Shaped(Vec::new(), 0)).unwrap();
+    assert!(report.same, "{report:?}");
 }
 
 #[test]
