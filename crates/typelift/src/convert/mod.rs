@@ -334,8 +334,7 @@ impl Conversion {
     }
 
     /// True if inputs or outputs are to be changed.
-    #[must_use]
-    pub fn changes_interface(&self) -> bool {
+    pub(crate) fn changes_interface(&self) -> bool {
         let retyped = [&self.set_types, &self.input_types, &self.output_types];
         !self.set_shapes.is_empty() || self.changes_layouts() || retyped.iter().any(|types| !types.is_empty())
     }
@@ -351,8 +350,7 @@ impl Conversion {
     }
 
     /// True if each ConvertPromoteTypes is to be replaced by Converts.
-    #[must_use]
-    pub fn lowers_promotions(&self) -> bool {
+    pub(crate) fn lowers_promotions(&self) -> bool {
         self.unneeded != Unneeded::Noops || !self.changes_precision()
     }
 

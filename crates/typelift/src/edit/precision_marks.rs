@@ -118,8 +118,7 @@ impl Marks {
     }
 
     /// Returns the marks of both layers together.
-    #[must_use]
-    pub fn and(&self, other: &Self) -> Self {
+    pub(crate) fn and(&self, other: &Self) -> Self {
         let spelling = match (self.spelling, other.spelling) {
             (Some(one), Some(two)) if one != two => Some(Spelling::Both),
             (one, two) => one.or(two),
@@ -129,8 +128,7 @@ impl Marks {
     }
 
     /// Returns the spelling that was read; `None` if the marks were not read, or if both spellings are equal.
-    #[must_use]
-    pub fn spelling(&self) -> Option<Spelling> {
+    pub(crate) fn spelling(&self) -> Option<Spelling> {
         self.spelling
     }
 

@@ -76,8 +76,7 @@ pub struct Step {
 
 impl Step {
     /// True if the type is decided at this step: no input influences it, or attributes do too.
-    #[must_use]
-    pub fn is_source(&self) -> bool {
+    pub(crate) fn is_source(&self) -> bool {
         self.from.is_empty() || matches!(&self.rule, Rule::Promotion { attributes, .. } if !attributes.is_empty())
     }
 }

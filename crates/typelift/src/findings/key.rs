@@ -113,14 +113,12 @@ pub struct Comparison<'a> {
 
 impl Comparison<'_> {
     /// True if fewer findings than before have this key.
-    #[must_use]
-    pub fn is_fixed(&self, key: &FindingKey) -> bool {
+    pub(crate) fn is_fixed(&self, key: &FindingKey) -> bool {
         self.fixed.contains(key)
     }
 
     /// Returns the keys of all findings that no longer exist.
-    #[must_use]
-    pub fn gone(self) -> HashSet<FindingKey> {
+    pub(crate) fn gone(self) -> HashSet<FindingKey> {
         let Self { mut fixed, left, .. } = self;
         fixed.retain(|key| !left.contains(key));
         fixed
@@ -153,8 +151,7 @@ impl Known {
     }
 
     /// True if a finding has this code.
-    #[must_use]
-    pub fn has(&self, code: Code) -> bool {
+    pub(crate) fn has(&self, code: Code) -> bool {
         self.list.iter().any(|(key, _)| key.code == code)
     }
 

@@ -465,8 +465,7 @@ impl Diagnostic {
     }
 
     /// Returns the finding with these details.
-    #[must_use]
-    pub fn about(mut self, about: About) -> Self {
+    pub(crate) fn about(mut self, about: About) -> Self {
         self.about = Box::new(about);
         self
     }

@@ -460,7 +460,7 @@ impl Operation {
     }
 
     /// True if its two inputs can be swapped.
-    pub fn is_commutative(&self) -> bool {
+    pub(crate) fn is_commutative(&self) -> bool {
         self.commutative
     }
 
@@ -488,7 +488,7 @@ impl Operation {
     }
 
     /// True if `input` is the main input, which is the first one, or tied to it.
-    pub fn is_main(&self, input: usize) -> bool {
+    pub(crate) fn is_main(&self, input: usize) -> bool {
         input == 0
             || match self.ties {
                 Ties::None => false,

@@ -62,8 +62,7 @@ impl Release {
     }
 
     /// Returns the first release that reads files of a version of the format.
-    #[must_use]
-    pub fn of_format(version: IrVersion) -> Self {
+    pub(crate) fn of_format(version: IrVersion) -> Self {
         match version {
             IrVersion::V10 => Self::OLDEST,
             IrVersion::V11 => Self::new(2022, 1),
@@ -71,23 +70,23 @@ impl Release {
     }
 
     /// The first release that accepts a graph with two layers of the same name.
-    pub const WITH_REPEATED_NAMES: Self = Self::new(2024, 1);
+    pub(crate) const WITH_REPEATED_NAMES: Self = Self::new(2024, 1);
 
     /// The first release that accepts inputs of dynamic shape, and dimensions of -1.
-    pub const WITH_OPEN_SHAPES: Self = Self::new(2022, 1);
+    pub(crate) const WITH_OPEN_SHAPES: Self = Self::new(2022, 1);
 
     /// The first release that accepts a port of dynamic element type.
-    pub const WITH_OPEN_TYPES: Self = Self::new(2023, 0);
+    pub(crate) const WITH_OPEN_TYPES: Self = Self::new(2023, 0);
 
     /// The first release that reads `DisablePrecisionConversion`; earlier ones ignore it, but read `precise`.
-    pub const WITH_DISABLED_CONVERSIONS: Self = Self::new(2026, 3);
+    pub(crate) const WITH_DISABLED_CONVERSIONS: Self = Self::new(2026, 3);
 
     /// The first release whose plugins keep the precision of marked layers. Earlier ones ignore the marks.
-    pub const WITH_PRECISE_LAYERS: Self = Self::new(2024, 0);
+    pub(crate) const WITH_PRECISE_LAYERS: Self = Self::new(2024, 0);
 
     /// The first release that recognizes an IR even if `<net …>` is not at the start. Earlier ones require the tag
     /// within the first 512 bytes, and more text after these.
-    pub const WITH_ANY_OPENING: Self = Self::new(2024, 5);
+    pub(crate) const WITH_ANY_OPENING: Self = Self::new(2024, 5);
 
     /// The first release whose CPU plugin takes boolean masks of attention with open lengths in models without state.
     pub(crate) const WITH_BOOLEAN_MASKS: Self = Self::new(2024, 0);
@@ -112,8 +111,7 @@ impl Release {
     }
 
     /// Returns the first release that has a revision of an operation, in any operation set.
-    #[must_use]
-    pub fn of_revision(revision: &Operation) -> Option<Self> {
+    pub(crate) fn of_revision(revision: &Operation) -> Option<Self> {
         revision.opsets().filter_map(|opset| Self::of_operation(revision, opset)).min()
     }
 

@@ -223,7 +223,7 @@ impl Kept {
     }
 
     /// Adds a layer; its constants are not added.
-    pub fn insert(&mut self, place: &Place, layer: LayerId) {
+    pub(crate) fn insert(&mut self, place: &Place, layer: LayerId) {
         self.layers.entry(place.clone()).or_default().insert(layer);
     }
 

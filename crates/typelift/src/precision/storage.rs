@@ -41,8 +41,7 @@ impl Storage {
 
 impl Plan {
     /// Returns an error for each constant with a value whose relative error would exceed `limit`, worst first.
-    #[must_use]
-    pub fn beyond(&self, model: &Model, limit: f64) -> Vec<Diagnostic> {
+    pub(crate) fn beyond(&self, model: &Model, limit: f64) -> Vec<Diagnostic> {
         let worst = self.worst(usize::MAX).into_iter();
         let error = |constant: &Constant| {
             let message = message!(

@@ -51,8 +51,7 @@ impl Shapes {
     }
 
     /// Returns the only length of a symbol that satisfies all constraints on it alone.
-    #[must_use]
-    pub fn only(&self, symbol: &Symbol) -> Option<i64> {
+    pub(crate) fn only(&self, symbol: &Symbol) -> Option<i64> {
         let at = self.symbols.iter().position(|it| std::ptr::eq(it, symbol))?;
         self.fits(at, &self.alone(at)).only()
     }

@@ -537,8 +537,7 @@ impl Model {
     }
 
     /// Returns the inputs and outputs whose shape differs from `before`, with both shapes.
-    #[must_use]
-    pub fn reshaped_since(&self, before: &[(LayerId, TensorType)]) -> Vec<Reshaped> {
+    pub(crate) fn reshaped_since(&self, before: &[(LayerId, TensorType)]) -> Vec<Reshaped> {
         let before: HashMap<_, _> = before.iter().map(|(id, tensor)| (*id, &tensor.shape)).collect();
         let reshaped = |(id, tensor): (LayerId, TensorType)| {
             let from = before.get(&id).filter(|&&from| *from != tensor.shape)?;
@@ -549,8 +548,7 @@ impl Model {
     }
 
     /// Returns the inputs and outputs whose type differs from `before`.
-    #[must_use]
-    pub fn retyped_since(&self, before: &[(LayerId, TensorType)]) -> Vec<Change> {
+    pub(crate) fn retyped_since(&self, before: &[(LayerId, TensorType)]) -> Vec<Change> {
         let before: HashMap<_, _> = before.iter().map(|(id, tensor)| (*id, tensor.element_type)).collect();
         let mut changes = Changes::default();
         for (id, TensorType { element_type: to, .. }) in self.interface_types() {
@@ -570,8 +568,7 @@ impl Model {
 
     /// Returns warnings about values that may overflow because a layer now has an integer type. Examples are a product
     /// in integers instead of floats, and an input with a narrower integer type. Types must be inferred.
-    #[must_use]
-    pub fn narrowed(&self) -> Vec<Diagnostic> {
+    pub(crate) fn narrowed(&self) -> Vec<Diagnostic> {
         let mut computed = Vec::new();
         let mut narrower = Vec::new();
         for (place, graph) in self.walk() {

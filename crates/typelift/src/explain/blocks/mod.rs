@@ -166,13 +166,6 @@ impl Blocks {
         }
         None
     }
-
-    /// Returns the outermost block of each layer that is in a numbered one.
-    #[must_use]
-    pub fn by_layer(&self) -> HashMap<(&Place, LayerId), &Block> {
-        let numbered = self.list.iter().filter(|block| block.number.is_some());
-        numbered.flat_map(|block| block.layers.iter().map(move |&id| ((&block.place, id), block))).collect()
-    }
 }
 
 /// Blocks of one graph without scopes, and the constants that belong to none of them.

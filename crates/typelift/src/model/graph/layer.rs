@@ -334,8 +334,7 @@ impl NewLayer {
     }
 
     /// Sets the name of which a default name is derived: `layers.3.gate/Softmax_12` for `layers.3.gate`.
-    #[must_use]
-    pub fn inside(mut self, scope: &str) -> Self {
+    pub(crate) fn inside(mut self, scope: &str) -> Self {
         self.scope = Some(scope.into());
         self
     }
@@ -451,11 +450,6 @@ impl OutputPort {
     /// Returns element type and shape of the tensor.
     pub fn tensor_type(&self) -> TensorType {
         TensorType { element_type: self.element_type, shape: self.shape.clone() }
-    }
-
-    /// True if type or shape differ from those that the file declares.
-    pub fn is_stale(&self) -> bool {
-        self.stale
     }
 
     /// Returns the names of the tensor. The file separates them by commas, and writes `\,` for a comma inside a name.
@@ -608,7 +602,7 @@ impl PortMapEntry {
     }
 
     /// Returns `current_iteration` or `execution_condition`, if the loop itself provides or uses the value.
-    pub fn purpose(&self) -> Option<&str> {
+    pub(crate) fn purpose(&self) -> Option<&str> {
         self.purpose.as_deref()
     }
 }

@@ -62,8 +62,7 @@ impl Mode {
     }
 
     /// Returns the type in which codes are stored.
-    #[must_use]
-    pub fn codes(self) -> ElementType {
+    pub(crate) fn codes(self) -> ElementType {
         match self {
             Self::Int8Asym => ElementType::U8,
             Self::Int8Sym => ElementType::I8,
@@ -76,14 +75,12 @@ impl Mode {
     }
 
     /// Returns the type in which scales are stored.
-    #[must_use]
-    pub fn scales(self) -> ElementType {
+    pub(crate) fn scales(self) -> ElementType {
         if self.has_powers_of_two() { ElementType::F8E8M0 } else { ElementType::F16 }
     }
 
     /// True if a zero point is stored for each scale.
-    #[must_use]
-    pub fn has_zero_points(self) -> bool {
+    pub(crate) fn has_zero_points(self) -> bool {
         matches!(self, Self::Int8Asym | Self::Int4Asym)
     }
 

@@ -392,7 +392,7 @@ impl QuantizedConstant {
     }
 
     /// Sets mode and group of the constant; `None` if it must not be quantized.
-    pub fn choose(&mut self, to: Option<(Mode, Group)>) {
+    pub(crate) fn choose(&mut self, to: Option<(Mode, Group)>) {
         self.to = to;
         self.scales = KnownScales::default();
         let Some((mode, group)) = to else {

@@ -284,8 +284,7 @@ pub(crate) const OPENING: usize = 512;
 pub(crate) const DECLARATION: &str = "<?xml version=\"1.0\"?>\n";
 
 /// True if [`write()`] would return the text that the model was read from.
-#[must_use]
-pub fn is_source(model: &Model, options: WriteOptions) -> bool {
+pub(crate) fn is_source(model: &Model, options: WriteOptions) -> bool {
     let mut rest: &str = model.source();
     let same = write_to(model, WriteOptions { on_one_thread: true, ..options }, |piece| {
         rest = rest.strip_prefix(piece).ok_or(())?;
