@@ -9,7 +9,7 @@ use crate::findings::{Code, Diagnostic, Fix, FixAction, Severity, Text, message}
 use crate::model::graph::{Layer, LayerId, Model, Output};
 use crate::model::shape::Shape;
 use crate::ops::{self, LayerKind};
-use crate::symbols::{Constraint, Noticed, Reads, Reason, Shapes, Swallow, Symbol};
+use crate::symbols::{Constraint, Noticed, Reads, Shapes, Swallow, Symbol};
 
 /// A length of the other symbols that no pattern has by chance.
 const UNLIKELY: i64 = 37;
@@ -45,9 +45,8 @@ pub(crate) fn left_tables(model: &Model) -> Vec<Diagnostic> {
 
 impl GraphCheck<'_> {
     pub(super) fn check_lengths(&mut self, model: &Model) {
-        let is_open = |layer: &Layer| layer.outputs().first().is_some_and(|port| !port.shape().is_static());
         let concerns = |layer: &Layer| match ops::kind(layer) {
-            LayerKind::Parameter => is_open(layer),
+            LayerKind::Parameter => layer.outputs().first().is_some_and(|port| !port.shape().is_static()),
             _ => layer.ty() == "Gather",
         };
         if !model.graph.unordered().any(concerns) {
@@ -209,8 +208,7 @@ fn axes(symbol: &Symbol) -> String {
 
 fn explained(mut finding: Diagnostic, constraint: &Constraint) -> Diagnostic {
     let Some(first) = constraint.because().first() else { return finding };
-    let needs = |it: &Reason| message!("`{}` needs {}"; it.layer.name, constraint.named());
-    finding = finding.at(first.span, needs(first));
+    finding = finding.at(first.span, message!("`{}` needs {}"; first.layer.name, constraint.named()));
     if let Some(reads) = constraint.reads {
         finding =
             finding.note(message!("the CPU plugin runs other lengths without an error, and reads {}"; Text(reads)));

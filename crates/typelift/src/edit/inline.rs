@@ -128,8 +128,8 @@ impl Edit<'_> {
                     feeds.extend(self.producer(layer.input(port)).map(|tensor| (id, tensor)));
                 }
                 Direction::Output => {
-                    let is_it = |label: u64| i64::try_from(label) == Ok(tie.external_port_id);
-                    let port = owner.outputs().iter().position(|port| is_it(port.id()));
+                    let port =
+                        owner.outputs().iter().position(|port| i64::try_from(port.id()) == Ok(tie.external_port_id));
                     ends.extend(port.zip(inside.producer(id.input(0))).map(|(port, made)| (id, port, made)));
                 }
             }

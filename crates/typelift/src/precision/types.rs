@@ -161,8 +161,8 @@ impl Retyping {
         let mut variables = HashSet::default();
         for (place, graph) in model.walk() {
             for layer in graph.unordered() {
-                let declares = || layer.operation().is_some_and(|row| row.type_attributes().next().is_some());
-                let is_kept = self.kept.covers(&place, layer.id()) || self.keep_io && declares();
+                let is_kept = self.kept.covers(&place, layer.id())
+                    || self.keep_io && layer.operation().is_some_and(|row| row.type_attributes().next().is_some());
                 let name = layer.attribute("variable_id").filter(|_| is_kept && is_of_variable(layer));
                 variables.extend(name.map(str::to_owned));
             }

@@ -112,8 +112,8 @@ pub(super) fn is_cache(port: &Port) -> bool {
 pub(super) fn weights(facts: &Facts) -> Vec<Fault> {
     let Some(file) = facts.file else { return Vec::new() };
     let bin = file.with_extension("bin");
-    let has_constants = || facts.model.walk().any(|(_, graph)| graph.unordered().any(ops::is_constant));
-    let misses = facts.model.weights().len().is_none() && has_constants();
+    let misses = facts.model.weights().len().is_none()
+        && facts.model.walk().any(|(_, graph)| graph.unordered().any(ops::is_constant));
     let name = bin.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let message = message!("the weights `{}` are missing"; name);
     if misses && !bin.is_file() { vec![Fault::new(name, message).severity(Severity::Error)] } else { Vec::new() }
@@ -705,8 +705,7 @@ pub(super) fn hidden_states_first(facts: &Facts) -> Vec<Fault> {
 
 pub(super) fn latents(facts: &Facts) -> Vec<Fault> {
     const NAMES: [&str; 2] = ["latent_sample", "latent_parameters"];
-    let is_known = |port: &&Port| NAMES.iter().any(|name| port.is(name));
-    if facts.outputs.iter().any(|port| is_known(&port)) {
+    if facts.outputs.iter().any(|port| NAMES.iter().any(|name| port.is(name))) {
         return Vec::new();
     }
     let message = message!("the pipeline reads `latent_sample` or `latent_parameters`, and the model has {}"; shown(&facts.outputs));

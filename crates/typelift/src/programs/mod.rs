@@ -145,10 +145,9 @@ impl<'a> PartCheck<'a> {
         let Ok(script) = script.parse::<Script>() else { return false };
         let Ok((model, _)) = script.run(self.facts.model.clone()) else { return false };
         let after = PartCheck::new(&model, self.program, self.facts.file).faults();
-        let is_it = |(other, left): &&(&Rule, Fault)| std::ptr::eq(*other, rule) && left.name == fault.name;
-        let is_worse = |(_, left): &&(&Rule, Fault)| !all.iter().any(|(_, known)| known.name == left.name);
         let weighs = |(rule, fault): &&(&Rule, Fault)| fault.severity.unwrap_or(rule.severity) > Severity::Note;
-        !after.iter().any(|it| is_it(&it)) && !after.iter().filter(weighs).any(|it| is_worse(&it))
+        !after.iter().any(|it| std::ptr::eq(it.0, rule) && it.1.name == fault.name)
+            && !after.iter().filter(weighs).any(|(_, left)| !all.iter().any(|(_, known)| known.name == left.name))
     }
 }
 

@@ -100,10 +100,9 @@ impl Model {
             let (graph, layer) = found.ok_or_else(|| FindError::Unknown(name.to_owned()))?;
             return Ok(self.with_effect(rule, look(&place, graph, layer).1));
         }
-        let is_root = |layer: &Layer| operations.contains(&operation_of(layer));
         let mut best: Option<(usize, Explanation)> = None;
         for (place, graph) in self.walk().rev() {
-            for layer in graph.layers().filter(|layer| is_root(layer)) {
+            for layer in graph.layers().filter(|layer| operations.contains(&operation_of(layer))) {
                 let (progress, explanation) = look(&place, graph, layer);
                 if best.as_ref().is_none_or(|(most, _)| progress > *most) {
                     best = Some((progress, explanation));

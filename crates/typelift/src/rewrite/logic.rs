@@ -83,7 +83,6 @@ impl Evaluator<'_> {
         let variable = |part: &str| self.variable_names.iter().position(|known| known == part);
         let known = |part: &str| self.variables[variable(part)?].as_deref().map(str::to_owned);
         let parts = pattern.named(name, &known);
-        let by_position = |(part, text): (&str, String)| Some((variable(part)?, text));
-        Ok(parts.map(|parts| parts.into_iter().filter_map(by_position).collect()))
+        Ok(parts.map(|parts| parts.into_iter().filter_map(|(part, text)| Some((variable(part)?, text))).collect()))
     }
 }

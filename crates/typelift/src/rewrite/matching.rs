@@ -417,8 +417,8 @@ impl<'a> Search<'a> {
     /// Matches the inputs of a layer, in both orders if the operation is commutative.
     fn match_inputs(&mut self, term: &LayerTerm, layer: &Layer) -> bool {
         let producers = self.subject.graph.feeds(layer.id());
-        let output = |feed: &Option<(&Layer, usize)>| feed.map(|(layer, port)| layer.id().output(port));
-        let feeds: Option<SmallVec<[Output; 4]>> = producers.iter().map(output).collect();
+        let feeds: Option<SmallVec<[Output; 4]>> =
+            producers.iter().map(|feed| feed.map(|(layer, port)| layer.id().output(port))).collect();
         let lists = term.inputs.iter().filter(|&&input| self.list_of(input).is_some()).count();
         let (most, open) = (term.inputs.len() - lists, term.more_inputs != Rest::None || lists > 0);
         let counts =

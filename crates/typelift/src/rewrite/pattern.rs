@@ -249,8 +249,7 @@ impl Match {
 
     /// Iterates over the names of its tensors and computed constants.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        let has_tensor = |name: &str| self.find(name).is_some();
-        let numbers = self.constants.iter().map(|(name, _)| name.as_str()).filter(move |name| !has_tensor(name));
+        let numbers = self.constants.iter().map(|(name, _)| name.as_str()).filter(|name| self.find(name).is_none());
         self.tensors.iter().map(|(name, ..)| name.as_str()).chain(numbers)
     }
 

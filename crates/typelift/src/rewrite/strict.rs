@@ -25,8 +25,8 @@ pub(super) fn needs_floats(pattern: &Pattern, right: &Side) -> bool {
     };
     let is_integer = |ty: &ElementType| ty.is_integer() && *ty != ElementType::Boolean;
     let names_integers = pattern.side.terms.iter().any(|term| term.element_types.iter().any(is_integer));
-    let is_chain = |kind: &TermKind| matches!(kind, TermKind::Chain(chain) if !chain.factors.is_empty());
-    let has_arithmetic = pattern.side.terms.iter().any(|term| is_chain(&term.kind));
+    let has_arithmetic =
+        pattern.side.terms.iter().any(|term| matches!(&term.kind, TermKind::Chain(chain) if !chain.factors.is_empty()));
     !pattern.allowed.integers && !names_integers && (has_arithmetic || operations(&pattern.side) != operations(right))
 }
 
@@ -39,8 +39,8 @@ pub(super) fn objection(subject: &Subject, pattern: &Pattern, bound: &Bindings) 
             "{layer} computes in {ty}, but the rule is only valid for floating point; `allow integers` permits it"
         ));
     }
-    let is_open = |layer: &Layer| layer.outputs().iter().any(|port| port.shape().rank().is_none());
-    if pattern.allowed.ranks || !layers().any(is_open) {
+    if pattern.allowed.ranks || !layers().any(|layer| layer.outputs().iter().any(|port| port.shape().rank().is_none()))
+    {
         return None;
     }
     let layer = layers().find(|layer| may_raise_rank(subject, layer))?;

@@ -172,8 +172,8 @@ impl<'a> Subject<'a> {
             (Bound::Tensor(a), Bound::Tensor(b)) if a == b => true,
             (Bound::Number(a), Bound::Number(b)) => a == b,
             (Bound::List(a), Bound::List(b)) => {
-                let is_same = |(&a, &b)| self.is_same(&Bound::Tensor(a), &Bound::Tensor(b));
-                a.len() == b.len() && a.iter().zip(b.iter()).all(is_same)
+                a.len() == b.len()
+                    && a.iter().zip(b.iter()).all(|(&a, &b)| self.is_same(&Bound::Tensor(a), &Bound::Tensor(b)))
             }
             (Bound::Number(number), other) | (other, Bound::Number(number)) => {
                 values(other).is_some_and(|values| values.len() == 1 && values.to_floats()[0] as f32 == *number as f32)

@@ -437,12 +437,12 @@ impl<'a> FixSearch<'a> {
             let feeds = site.graph.feeds(site.layer.id());
             for (at, tag) in site.ports(direction).into_iter().enumerate() {
                 let whole = site.element(tag);
-                let holds = |span: Span| whole.start <= span.start && span.end <= whole.end;
                 let output = match direction {
                     Direction::Output => site.layer.outputs().get(at),
                     Direction::Input => feeds.get(at).copied().flatten().and_then(|(it, port)| it.outputs().get(port)),
                 };
-                let is_meant = it.labels.iter().any(|label| holds(label.span));
+                let is_meant =
+                    it.labels.iter().any(|label| whole.start <= label.span.start && label.span.end <= whole.end);
                 let output = output.filter(|_| is_meant);
                 let edits = output.and_then(|output| site.refresh(direction, at, output));
                 // An unexpected tensor at a port may be the consequence of an error elsewhere.

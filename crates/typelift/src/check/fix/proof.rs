@@ -47,8 +47,8 @@ impl Case<'_> {
         match change {
             Change::Value { layer, name, value } => self.value(self.graph.layer(*layer)?, name, value, after),
             Change::Declared { layer, names, fills: true } if self.is_error => {
-                let says_shape = || self.of_source(self.graph.layer(*layer)?, "shape");
-                let is_said = !names.contains(&"shape") || says_shape().is_some();
+                let is_said = !names.contains(&"shape")
+                    || self.graph.layer(*layer).and_then(|layer| self.of_source(layer, "shape")).is_some();
                 is_said.then(|| Proof::new("port, and the offset of the next constant"))
             }
             Change::Declared { layer, names, .. } => self.declared(self.graph.layer(*layer)?, names),
@@ -121,8 +121,8 @@ impl Case<'_> {
             return None;
         }
         if is_source(layer) {
-            let is_known = || self.is_contradicted(layer, name) || self.is_flattened(layer, name, after);
-            let is_meant = self.is_declared(layer, name, value) && (!is_readable || is_known());
+            let is_meant = self.is_declared(layer, name, value)
+                && (!is_readable || self.is_contradicted(layer, name) || self.is_flattened(layer, name, after));
             return self.of_source(layer, name).filter(|_| is_meant);
         }
         // A Convert to the type of its input has no purpose, so that the Convert itself is in question.
@@ -136,8 +136,7 @@ impl Case<'_> {
             return None;
         }
         // OpenVINO accepts the layer, so a contradiction that is left may have the same cause.
-        let is_clean = || !after.has_errors() && after.has_no_deviations() && self.is_said_twice(layer);
-        let is_all = self.is_error || is_clean();
+        let is_all = self.is_error || !after.has_errors() && after.has_no_deviations() && self.is_said_twice(layer);
         is_all.then(|| self.by_neighbours(layer, row, value)).flatten()
     }
 

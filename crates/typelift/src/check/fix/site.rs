@@ -201,7 +201,6 @@ pub(super) fn find<'a>(model: &'a Model, wanted: &LayerRef) -> Option<(&'a Graph
 /// The innermost graph at a position in the text, for findings without a layer.
 pub(super) fn graph_at(model: &Model, span: Span) -> &Graph {
     let holds = |graph: &Graph| graph.span.is_some_and(|it| it.start <= span.start && span.end <= it.end);
-    let length = |graph: &Graph| graph.span.map_or(u32::MAX, |it| it.end - it.start);
     let graphs = model.walk().map(|(_, graph)| graph).filter(|graph| holds(graph));
-    graphs.min_by_key(|graph| length(graph)).unwrap_or(&model.graph)
+    graphs.min_by_key(|graph| graph.span.map_or(u32::MAX, |it| it.end - it.start)).unwrap_or(&model.graph)
 }

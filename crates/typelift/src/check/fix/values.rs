@@ -445,8 +445,7 @@ fn likely_values(row: &Attr, text: &str) -> Vec<String> {
         AttrKind::Enum(words) => foreign::word(text, words).map(str::to_owned).into_iter().collect(),
         AttrKind::Type => near_types(),
         AttrKind::Int | AttrKind::Unsigned | AttrKind::Bytes | AttrKind::Float => {
-            let is_part = |c: char| c.is_ascii_digit() || c == '-';
-            let number: String = text.chars().take_while(|&c| is_part(c)).collect();
+            let number: String = text.chars().take_while(|&c| c.is_ascii_digit() || c == '-').collect();
             number.parse::<i64>().ok().map(|number| number.to_string()).into_iter().collect()
         }
         _ => Vec::new(),

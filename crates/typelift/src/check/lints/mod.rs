@@ -221,8 +221,8 @@ impl<'a> GraphCheck<'a> {
         self.check_ends(layer, body);
         self.check_condition_inside(layer, body);
         let is_condition = |purpose: Option<&str>| purpose == Some("execution_condition");
-        let known = |purpose: Option<&str>| purpose.is_none_or(|purpose| PURPOSES.contains(&purpose));
-        let misspelt = body.port_map().iter().any(|it| !known(it.purpose()));
+        let misspelt =
+            body.port_map().iter().any(|it| it.purpose().is_some_and(|purpose| !PURPOSES.contains(&purpose)));
         let decides = misspelt
             || body.port_map().iter().any(|it| it.direction == Direction::Output && is_condition(it.purpose()));
         if ops::kind(layer) == LayerKind::Loop && !decides {
@@ -245,8 +245,8 @@ impl<'a> GraphCheck<'a> {
             let Some(purpose) = entry.purpose().filter(|purpose| !PURPOSES.contains(purpose)) else { continue };
             let message = message!("`{}` is not a valid purpose: OpenVINO ignores it"; purpose);
             let place = layer.span().unwrap_or_default();
-            let is_it = |name: &str, value: &str| name == "purpose" && value == purpose;
-            let span = xml::locate_joint_with(self.source, place, is_it).unwrap_or(place);
+            let span = xml::locate_joint_with(self.source, place, |name, value| name == "purpose" && value == purpose)
+                .unwrap_or(place);
             let lint = self.lint(Code::IncompletePortMap, layer, message).at(span, "in this entry");
             let meant =
                 PURPOSES.iter().max_by_key(|known| known.bytes().zip(purpose.bytes()).filter(|(a, b)| a == b).count());
@@ -260,8 +260,8 @@ impl<'a> GraphCheck<'a> {
         let Some(edge) = body.back_edges().get(at) else { return };
         let graph = body.graph();
         let (Some(result), Some(parameter)) = (graph.layer(edge.from), graph.layer(edge.to)) else { return };
-        let enters = |direction| direction == Direction::Input;
-        let entry = body.port_map().iter().find(|it| enters(it.direction) && it.internal_layer_id == edge.to);
+        let entry =
+            body.port_map().iter().find(|it| it.direction == Direction::Input && it.internal_layer_id == edge.to);
         let start = entry.and_then(|it| *inputs.get(usize::try_from(it.external_port_id).ok()?)?);
         let source = graph.producer(edge.from.input(0));
         let next = source.and_then(|source| graph.layer(source.layer)?.outputs().get(source.port));

@@ -17,8 +17,8 @@ pub(super) fn find(check: &mut GraphCheck<'_>, graph: &Graph) {
         let written = span.text(check.source).trim();
         // Written with entities, the spaces are meant. Programs find inputs and outputs by their names.
         let is_plain = span.text(check.source) == layer.name() && layer.start().is_none();
-        let is_free = || graph.unordered().all(|other| other.name() != layer.name().trim());
-        let proof = (is_slip && is_plain && is_free()).then(|| Proof::new("text: spaces around the only such name"));
+        let proof = (is_slip && is_plain && graph.unordered().all(|other| other.name() != layer.name().trim()))
+            .then(|| Proof::new("text: spaces around the only such name"));
         check.diagnostics.push(lint.help(Fix::edit(
             check.source,
             layer.span(),

@@ -27,8 +27,7 @@ pub(super) fn bitwise(m: &Match, each: impl Fn(&str, &str) -> String) -> Written
     let powers = list((0..width).map(|bit| 1_i64 << bit));
     let combined = a.iter().zip(&b).enumerate().map(|(at, (a, b))| {
         let signed = signed && at + 1 == count;
-        let sign = |bit: u32| if signed && bit + 1 == width { -1 } else { 1_i64 };
-        let places = list((0..width).map(|bit| sign(bit) << bit));
+        let places = list((0..width).map(|bit| (if signed && bit + 1 == width { -1 } else { 1_i64 }) << bit));
         let each_bit = |digit: &str| {
             let digit = if signed { unsigned(digit, work, width) } else { digit.to_owned() };
             format!("FloorMod(Divide(Unsqueeze({digit}, [-1]), {powers}) {{m_pythondiv=true}}, 2)")

@@ -76,8 +76,8 @@ impl Model {
 
 fn retarget(model: &mut Model, target: Release) -> Result<Retargeted, Vec<Diagnostic>> {
     let mut done = Retargeted::default();
-    let is_promotion = |layer: &Layer| ops::kind(layer) == LayerKind::ConvertPromoteTypes;
-    let has_promotions = model.walk().any(|(_, graph)| graph.layers().any(is_promotion));
+    let has_promotions =
+        model.walk().any(|(_, graph)| graph.layers().any(|layer| ops::kind(layer) == LayerKind::ConvertPromoteTypes));
     if first_release(LayerKind::ConvertPromoteTypes) > target && has_promotions {
         done.lowered = passes::run(model, passes::LOWER_WITHOUT_NOOPS).map_err(|error| refusal(target, &error))?;
     }

@@ -600,10 +600,9 @@ fn expression(side: &Side<'_>, at: usize) -> String {
     if !inputs.is_empty() {
         text += &format!("({})", inputs.join(", "));
     }
-    let default = |name| side.operations[at].and_then(|operation| operation.default_of(name));
     let attributes: Vec<_> = side
         .attributes(at)
-        .filter(|&(name, value)| default(name) != Some(value))
+        .filter(|&(name, value)| side.operations[at].and_then(|operation| operation.default_of(name)) != Some(value))
         .map(|(name, value)| format!("{name}={value}"))
         .collect();
     if !attributes.is_empty() {

@@ -27,8 +27,8 @@ pub(crate) fn one_hot(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Arra
     let (depth, inner) = (*dims.get(axis)?, array::strides(&dims)[axis]);
     let is_on = |place: usize| {
         let index = indices.get(place / (inner * depth) * inner + place % inner).copied();
-        let from_end = |index: i64| if index < 0 && normalizes { index + depth as i64 } else { index };
-        index.map(from_end) == Some((place / inner % depth) as i64)
+        index.map(|index| if index < 0 && normalizes { index + depth as i64 } else { index })
+            == Some((place / inner % depth) as i64)
     };
     let is_on: Vec<bool> = (0..array::count(&dims)?).map(is_on).collect();
     let off = off.at(dims, std::iter::repeat(Some(0)), ZERO)?;

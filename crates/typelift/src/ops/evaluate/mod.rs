@@ -177,8 +177,8 @@ fn is_certain(operation: &str, inputs: &[&Array], found: &Array) -> bool {
 
 /// False for a FloorMod by zero, or of integers whose intermediate sums overflow.
 fn is_exact_remainder(operation: &str, inputs: &[&Array]) -> bool {
-    let is_small = |value: &f64| value.abs() < f64::from(1_u32 << 30);
-    let of_small = inputs.iter().all(|input| input.to_floats().iter().all(is_small));
+    let of_small =
+        inputs.iter().all(|input| input.to_floats().iter().all(|value| value.abs() < f64::from(1_u32 << 30)));
     let by_zero = inputs.get(1).is_some_and(|divisor| divisor.truths().contains(&false));
     operation != "FloorMod" || of_small && !by_zero
 }

@@ -96,8 +96,7 @@ pub(crate) fn strided_slice_bounds(evaluation: &Evaluation, known: &[&Bounds]) -
     for (input, mask) in [(1, "begin_mask"), (2, "end_mask")] {
         let (bounds, mask) = (known.get(input)?, evaluation.ints(mask).ok()?);
         let (lower, upper) = (bounds.lower.to_integers(), bounds.upper().to_integers());
-        let differ = |(at, (lower, upper)): (usize, (&i64, &i64))| lower != upper && mask.get(at) != Some(&1);
-        if lower.iter().zip(&upper).enumerate().any(differ) {
+        if lower.iter().zip(&upper).enumerate().any(|(at, (lower, upper))| lower != upper && mask.get(at) != Some(&1)) {
             return None;
         }
     }
@@ -117,8 +116,7 @@ pub(crate) fn strided_slice(evaluation: &Evaluation, inputs: &[&Array]) -> Optio
     let (new_axis, shrink, ellipsis) = (mask("new_axis_mask")?, mask("shrink_axis_mask")?, mask("ellipsis_mask")?);
     let set = |mask: &[i64], at: usize| mask.get(at) == Some(&1);
     let rank = data.dims.len();
-    let is_new = |&at: &usize| set(&new_axis, at) && !set(&ellipsis, at);
-    let consumed = (0..begin.len()).filter(|at| !is_new(at) && !set(&ellipsis, *at)).count();
+    let consumed = (0..begin.len()).filter(|at| !set(&new_axis, *at) && !set(&ellipsis, *at)).count();
     let own = array::strides(&data.dims);
     let mut lists = Vec::new();
     let mut shrunk = Vec::new();

@@ -123,8 +123,7 @@ pub(crate) fn mat_mul(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Arra
             Data::Ints(sums.map(|row| Some(array::wrap(ty, sum(row)?))).collect::<Option<_>>()?)
         }
         Data::Floats(values) => {
-            let sum = |values: &[f64]| array::round(ty, values.iter().sum());
-            Data::Floats(sums.map(|row| Some(sum(values.get(row)?))).collect::<Option<_>>()?)
+            Data::Floats(sums.map(|row| Some(array::round(ty, values.get(row)?.iter().sum()))).collect::<Option<_>>()?)
         }
     };
     Some(Array { element_type: ty, dims, data })

@@ -246,8 +246,8 @@ impl QuantizedConstant {
                 return;
             };
             let is_same_count = || {
-                let count = |layer: &Layer| layer.outputs().first().and_then(|port| port.shape().element_count());
-                count(layer) == Some(self.dims.iter().product::<usize>() as u64)
+                layer.outputs().first().and_then(|port| port.shape().element_count())
+                    == Some(self.dims.iter().product::<usize>() as u64)
             };
             let follows = match name(layer) {
                 "Convert" => layer.outputs().first().is_some_and(|port| port.element_type().is_float()),

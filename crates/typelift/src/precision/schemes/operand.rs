@@ -104,8 +104,7 @@ impl Operand {
             return Sharing::Value;
         }
         let strides = self.strides(codes).unwrap_or_default();
-        let is_spread = |axis: usize| codes[axis] != 1 && strides[axis] == 0;
-        let spread: Vec<_> = (0..codes.len()).filter(|&axis| is_spread(axis)).collect();
+        let spread: Vec<_> = (0..codes.len()).filter(|&axis| codes[axis] != 1 && strides[axis] == 0).collect();
         // Weights in groups have three dimensions: rows, groups and the values of a group. Weights with two have no groups.
         match spread[..] {
             [axis] if codes.len() >= 3 && axis > 0 && (strides[axis - 1] != 0 || codes[axis - 1] == 1) => {

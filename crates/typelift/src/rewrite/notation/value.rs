@@ -235,8 +235,7 @@ pub(crate) fn is_filled(array: &Array) -> bool {
             values.iter().all(|value| Some(value) == first || is_boolean && value != 0 && first != Some(0))
         }
         Data::Floats(values) => {
-            let same = |a: f64, b: f64| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
-            values.iter().all(|&value| same(value, values[0]))
+            values.iter().all(|&value| value.to_bits() == values[0].to_bits() || value.is_nan() && values[0].is_nan())
         }
     };
     alike && (array.len() > 1 || array.len() == 1 && array.dims.len() != 1)

@@ -323,8 +323,8 @@ impl Parser<'_> {
 
     fn check_inputs(&self, layer: &LayerTerm) -> Result<(), NotationError> {
         let rows = rows_of(layer);
-        let is_list = |input: &&usize| matches!(self.side.terms[**input].kind, TermKind::List(_));
-        let lists = layer.inputs.iter().filter(is_list).count();
+        let lists =
+            layer.inputs.iter().filter(|input| matches!(self.side.terms[**input].kind, TermKind::List(_))).count();
         let is_open = layer.optional_inputs > 0 || layer.more_inputs != Rest::None;
         if lists > 0 && is_open && self.mode == Section::Pattern {
             let message = "a layer with a list cannot have optional inputs or `...`";

@@ -85,8 +85,7 @@ struct Target {
 }
 
 pub(super) fn lora(model: &mut Model, file: &Path, scale: f64, lets: &Lets) -> Result<(), String> {
-    let cannot = |reason: String| format!("cannot read `{}`: {reason}", file.display());
-    let tensors = Arrays::open(file).map_err(cannot)?;
+    let tensors = Arrays::open(file).map_err(|reason| format!("cannot read `{}`: {reason}", file.display()))?;
     let tensors = Tensors { arrays: &tensors, weights: model.weights() };
     let config = file.with_file_name("adapter_config.json");
     let config: Value = match std::fs::read(config) {
@@ -140,8 +139,8 @@ fn describe(graph: &Graph, id: LayerId) -> String {
 /// Reads the pairs of an adapter. Also returns the names of tensors that belong to no pair.
 fn read(tensors: &Tensors<'_>, config: &Value) -> Result<(Vec<AdapterPair>, Vec<String>), String> {
     let names: Vec<&str> = tensors.names().collect();
-    let of_dora = |name: &&&str| name.contains("lora_magnitude_vector") || name.ends_with("dora_scale");
-    if let Some(name) = names.iter().find(of_dora) {
+    if let Some(name) = names.iter().find(|name| name.contains("lora_magnitude_vector") || name.ends_with("dora_scale"))
+    {
         return Err(format!(
             "the adapter is DoRA, which scales weights by their norm: `{name}`; merge it before the export"
         ));

@@ -4,7 +4,7 @@ use crate::base::name_pattern::NamePattern;
 use crate::base::names::{captures, is_glob, matches_glob};
 use crate::edit::Edit;
 use crate::edit::inputs_outputs::{End, InterfaceError};
-use crate::model::graph::{EditError, Layer, LayerId, Model, Output};
+use crate::model::graph::{EditError, LayerId, Model, Output};
 use crate::ops::{self, LayerKind};
 
 /// Edits a model. The error is that of a statement.
@@ -25,8 +25,7 @@ pub(super) fn tensors(model: &Model, name: &str) -> Result<Vec<(Output, String)>
         Err(error) => error,
     };
     let mut found = Vec::new();
-    let is_result = |layer: &Layer| ops::kind(layer) == LayerKind::Result;
-    for layer in model.graph().layers().filter(|layer| is_glob(name) && !is_result(layer)) {
+    for layer in model.graph().layers().filter(|layer| is_glob(name) && ops::kind(layer) != LayerKind::Result) {
         for (at, port) in layer.outputs().iter().enumerate() {
             let mut names = port.names();
             if names.is_empty() && at == 0 {
@@ -39,8 +38,7 @@ pub(super) fn tensors(model: &Model, name: &str) -> Result<Vec<(Output, String)>
     // An output without a tensor name is found by its Result.
     if found.is_empty() {
         let ends = model.ends_matching(End::Output, name).unwrap_or_default();
-        let made = |(id, name): (LayerId, String)| Some((model.graph().producer(id.input(0))?, name));
-        found.extend(ends.into_iter().filter_map(made));
+        found.extend(ends.into_iter().filter_map(|(id, name)| Some((model.graph().producer(id.input(0))?, name))));
     }
     // A pattern of layer names, or a name as the program shortens it.
     let layers = if found.is_empty() { model.find_all(name).unwrap_or_default() } else { Vec::new() };

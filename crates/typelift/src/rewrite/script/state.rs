@@ -170,8 +170,8 @@ pub(super) fn state(model: &mut Model, name: &str, ty: ElementType, shape: Optio
     }
     let (reads, assigns) = (users(model, LayerKind::ReadValue), users(model, LayerKind::Assign));
     let of_found = found.iter().filter_map(|name| reads.get(name)).flatten().map(|id| id.output(0));
-    let is_other = |read: &Output| model.graph().output(*read).is_some_and(|port| port.element_type() != ty);
-    let narrowed: Vec<_> = of_found.filter(is_other).collect();
+    let narrowed: Vec<_> =
+        of_found.filter(|read| model.graph().output(*read).is_some_and(|port| port.element_type() != ty)).collect();
     if ty != ElementType::F32 && model.edit(|edit| Ok(narrowed.iter().any(|&read| edit.attends(read)))).unwrap_or(false)
     {
         let option = format!("info : runtime_options/KV_CACHE_PRECISION = {ty}");

@@ -129,8 +129,8 @@ pub(crate) fn locate_port(source: &str, span: Span, direction: Direction, positi
 
 /// The tag of a back edge of the layer at `span`, by position, or the layer's tag if it has no such edge.
 pub(crate) fn locate_back_edge(source: &str, span: Span, position: usize) -> Span {
-    let is_list = |name: &str| name == "back_edges";
-    let (layer, edge) = find_below(source, span, is_list, |edge, at| (at == position).then_some(edge.tag_span));
+    let (layer, edge) =
+        find_below(source, span, |name| name == "back_edges", |edge, at| (at == position).then_some(edge.tag_span));
     edge.unwrap_or(layer)
 }
 

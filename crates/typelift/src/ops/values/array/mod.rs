@@ -136,9 +136,9 @@ impl Data {
 
 /// The number of elements of a tensor with these dimensions; `None` if it exceeds the limit.
 pub(crate) fn count(dims: &[usize]) -> Option<usize> {
-    let fits = |count: &usize| *count <= MAX_ELEMENTS;
     // A dimension of 0 must not make a huge one acceptable.
-    dims.iter().try_fold(1_usize, |count, dim| count.checked_mul(*dim.max(&1)).filter(fits))?;
+    dims.iter()
+        .try_fold(1_usize, |count, dim| count.checked_mul(*dim.max(&1)).filter(|count| *count <= MAX_ELEMENTS))?;
     Some(dims.iter().product())
 }
 
