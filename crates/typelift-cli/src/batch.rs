@@ -22,7 +22,7 @@ use crate::output::{OutputArgs, same_file};
 use crate::panics;
 use crate::status::Status;
 use crate::terminal::{Page, Terminal};
-use crate::waiting;
+use crate::{usage, waiting};
 
 /// The usual stack of the main thread, so that a model in a batch has as much as a single one.
 pub(crate) const STACK: usize = 8 << 20;
@@ -114,7 +114,8 @@ impl Inputs {
             if path.is_dir() {
                 let found = find(path, directory).map_err(|error| unreadable(path, error))?;
                 if found.is_empty() {
-                    return Err(Failure::new(format!("the directory `{}` has no .xml", path.display())));
+                    let failure = Failure::new(format!("the directory `{}` has no .xml", path.display()));
+                    return Err(failure.help(usage::other_folder(path)));
                 }
                 models.extend(found.into_iter().map(|file| {
                     let place = file.strip_prefix(path).unwrap_or(&file).to_owned();
@@ -154,7 +155,22 @@ impl Inputs {
     }
 
     /// Fails if the last of several models does not exist and looks like another argument: the output, or a statement.
+    /// Fails for a directory, whose models need another one.
     pub(crate) fn check_for_other_arguments(&self) -> Result<(), Failure> {
+        if let Some(folder) = self.paths.iter().find(|path| path.is_dir()) {
+            let names = find(folder, None).map_err(|error| unreadable(folder, error))?;
+            let names = names.iter().map(|file| format!("`{}`", file.display()));
+            let failure = Failure::new("nowhere to write to");
+            let few = names.clone().take(3).collect::<Vec<_>>().join(", ");
+            return Err(failure.help(match names.len() {
+                0 => usage::other_folder(folder),
+                count => format!(
+                    "-o FOLDER writes the {} in it ({few}{}) to a folder, which is created",
+                    crate::columns::count(count, "model"),
+                    if count > 3 { ", …" } else { "" }
+                ),
+            }));
+        }
         let [before, last] = &self.paths[..] else { return Ok(()) };
         if last.exists() || is_dash(last) || !before.is_file() {
             return Ok(());

@@ -182,6 +182,7 @@ impl Args {
         if let Some(model) = model {
             let mut conversion = self.conversion()?;
             conversion.set_shapes = self.changes.shapes(model)?;
+            page.said = self.changes.other_ranks(model, &diagnostics.file);
             converted = match conversion.run_after(model, std::mem::take(&mut diagnostics.list)) {
                 Ok(mut done) => {
                     diagnostics.list = std::mem::take(&mut done.found);
@@ -198,7 +199,7 @@ impl Args {
         let (Some(model), Some(converted), false) = (model, converted, diagnostics.has_errors()) else {
             self.say_what_fits(input, diagnostics);
             let file = self.offer(input, diagnostics);
-            page.said = render::text(diagnostics, Voice::Shell(file), Show::Briefly);
+            page.said += &render::text(diagnostics, Voice::Shell(file), Show::Briefly);
             page.said.extend(check::suggestion(input, &diagnostics.source));
             let report = self.change.report.as_ref().map(|_| findings::refused(diagnostics)).transpose()?;
             return Ok(Conversion { totals: None, report });

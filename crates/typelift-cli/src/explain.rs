@@ -11,6 +11,9 @@ use crate::terminal::Terminal;
 /// The page with a section for each code.
 const PAGE: &str = include_str!("../diagnostics.md");
 
+/// The templates of messages, each after the code that has it.
+const MESSAGES: &str = include_str!("../messages.txt");
+
 /// Explain a finding, with a wrong and a right example
 ///
 /// Prints the section of docs/diagnostics.md for a code, the word in brackets of a finding. Without a code, lists them
@@ -79,8 +82,37 @@ fn without_links(text: &str) -> String {
 pub(crate) fn find_code(text: &str) -> Result<Code, String> {
     let named = Code::ALL.iter().copied().find(|code| code.name() == text);
     named.ok_or_else(|| {
-        let near = typelift::near(text, Code::ALL.iter().map(|code| code.name()));
+        let name = text.replace('_', "-");
+        let near = || typelift::near(&name, Code::ALL.iter().map(|code| code.name()));
+        let near = code_of(text).map(str::to_owned).or_else(near);
         let near = near.map_or(String::new(), |code| format!("; did you mean `{code}`?"));
         format!("no finding has this code{near}")
     })
+}
+
+/// The code in brackets of a printed finding, or the one that has its message.
+fn code_of(text: &str) -> Option<&'static str> {
+    let in_brackets = |code: &&Code| text.contains(&format!("[{code}]"));
+    if let Some(code) = Code::ALL.iter().find(in_brackets) {
+        return Some(code.name());
+    }
+    let rows = MESSAGES.lines().filter_map(|line| line.split_once(": "));
+    let scores = rows.map(|(code, template)| (likeness(template, text), code));
+    scores.max_by_key(|&(score, _)| score).filter(|&(score, _)| score > 0).map(|row| row.1)
+}
+
+/// The letters of a template that a message has in the same order, less those that it lacks. A shell removes words in
+/// backticks.
+fn likeness(template: &str, text: &str) -> isize {
+    let (mut rest, mut score) = (text, 0);
+    for words in template.split("{}").flat_map(|part| part.split('`')).map(str::trim).filter(|words| words.len() > 3) {
+        match rest.split_once(words) {
+            Some((_, after)) => {
+                rest = after;
+                score += words.len() as isize;
+            }
+            None => score -= words.len() as isize,
+        }
+    }
+    score
 }

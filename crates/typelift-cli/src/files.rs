@@ -10,6 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use typelift::WeightsMode;
+use typelift::findings::shell_word;
 use typelift::host::{self, FileId};
 
 use crate::failure::Failure;
@@ -166,7 +167,9 @@ fn check_writable(path: &Path, made: bool, known: &mut HashSet<PathBuf>) -> Resu
     }
     let mut directory = directory(path);
     if !made && !known.contains(directory) && !directory.exists() {
-        return Err(refused(path, &format!("the directory `{}` does not exist", directory.display())));
+        let directory = directory.display().to_string();
+        let failure = refused(path, &format!("the directory `{directory}` does not exist"));
+        return Err(failure.help(format!("`mkdir -p {}` creates it", shell_word(&directory))));
     }
     while known.insert(directory.to_owned()) {
         if directory.exists() {

@@ -78,10 +78,11 @@ impl Args {
         let mut loaded = input.read()?;
         let Loaded { model, diagnostics, read_from, .. } = &mut loaded;
         if let Some(model) = model {
+            page.said = self.changes.other_ranks(model, &diagnostics.file);
             let changed = self.changes.apply(model)?;
             input::infer(model, diagnostics, &changed);
         }
-        page.said = render::text(diagnostics, Voice::Shell(None), Show::Briefly);
+        page.said += &render::text(diagnostics, Voice::Shell(None), Show::Briefly);
         let faulty = diagnostics.has_errors();
         let graph = model.as_ref().map(typelift::Model::graph);
         let shapes = model.as_ref().filter(|_| self.shapes).map(typelift::shapes);

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use typelift::edit::inputs_outputs::{End, InterfaceError, LayoutChange};
-use typelift::findings::{Code, Diagnostic, Diagnostics, shell_word};
+use typelift::findings::{Code, Diagnostic, Diagnostics, FixAction, Message, Text, shell_word};
 use typelift::host::{self, Stamp, named_element_type};
 use typelift::promote::ElementType;
 use typelift::shape::{Dim, Shape};
@@ -91,7 +91,7 @@ fn parse_layout(text: &str) -> Result<(String, LayoutChange), String> {
 /// Splits `NAME=VALUE`. `example` is a correct value of the option.
 fn split<'t>(text: &'t str, example: &str) -> Result<(&'t str, &'t str), String> {
     match text.rsplit_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name, value)),
+        Some((name, value)) if !name.trim().is_empty() => Ok((name.trim(), value.trim())),
         _ => Err(format!("expected a name, `=` and a value, such as {example}")),
     }
 }
@@ -274,7 +274,11 @@ impl Input {
         match xml::decode_utf8(bytes) {
             Ok(text) => diagnostics.source = Arc::new(text),
             Err(refusal) => {
-                diagnostics.list.push(*refusal);
+                let mut refusal = *refusal;
+                if !self.is_stdin() {
+                    refusal.fixes.iter_mut().for_each(|fix| fix.action = named(&fix.action, &self.file));
+                }
+                diagnostics.list.push(refusal);
                 return Ok(loaded);
             }
         }
@@ -318,6 +322,10 @@ impl Input {
     pub(crate) fn open_weights(&self) -> Result<Weights, Failure> {
         let Some(path) = self.weights() else { return Ok(Weights::none()) };
         match Weights::open(&path) {
+            Ok(_) if path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("xml")) => {
+                Err(Failure::new(format!("`{}` is a graph, not weights", path.display()))
+                    .help("give the .bin to --bin"))
+            }
             Ok(weights) if weights.len().is_none() && self.bin.is_some() => {
                 Err(Failure::new(format!("cannot read `{}`: the file does not exist", path.display())))
             }
@@ -371,6 +379,9 @@ impl Input {
         }
         found.map_err(|error| match error.kind() {
             ErrorKind::FileTooLarge => too_long(),
+            _ if error.kind() != ErrorKind::NotFound && path.is_symlink() && std::fs::metadata(path).is_err() => {
+                self.refused(&error).help("the link leads to no file: remove it, and give the file itself")
+            }
             ErrorKind::NotFound if let Ok(end) = std::fs::read_link(path) => {
                 self.refused(&error).help(format!("it is a link to `{}`, which does not exist", end.display()))
             }
@@ -400,16 +411,30 @@ impl Input {
                 std::fs::read_dir(path).into_iter().flatten().flatten().map(|e| e.path()).collect();
             models.retain(|file| file.extension().is_some_and(|extension| extension == "xml"));
             models.sort();
-            return match models.first() {
-                Some(model) => failure.help(format!("give the .xml of a model, such as `{}`", model.display())),
-                None => failure.help("give the .xml of a model"),
-            };
+            return failure.help(match &models[..] {
+                [] => "give the .xml of a model".to_owned(),
+                [model] => format!("give the model in it: `{}`", model.display()),
+                [model, ..] => format!("give one of the {} models in it, such as `{}`", models.len(), model.display()),
+            });
         }
         let failure = Failure::io("read", path, error);
         let mut xml = path.clone().into_os_string();
         xml.push(".xml");
         let xml = PathBuf::from(xml);
         if xml.is_file() { failure.help(format!("did you mean `{}`?", xml.display())) } else { failure }
+    }
+}
+
+/// Names the file in the command of an advice, and the file to write next to it, for which its weights are found.
+fn named(action: &FixAction, file: &Path) -> FixAction {
+    let FixAction::Advise(advice) = action else { return action.clone() };
+    let words = |path: &Path| shell_word(&path.display().to_string()).into_owned();
+    let files = format!("{} > {}", words(file), words(&file.with_extension("utf8.xml")));
+    match advice.to_string().split_once("model.xml > utf8.xml") {
+        Some((before, after)) => {
+            FixAction::Advise(Message::new("{}{}{}", &[&Text(before), &Text(files), &Text(after)]))
+        }
+        None => action.clone(),
     }
 }
 
@@ -458,6 +483,17 @@ impl InputChanges {
             }
         }
         Ok(shapes)
+    }
+
+    /// Warns of inputs that get another rank, which layers that broadcast accept.
+    pub(crate) fn other_ranks(&self, model: &Model, file: &str) -> String {
+        let ranks = |(name, shape): &(String, Shape)| {
+            let layer = model.graph().layer(model.find_input(name).ok()?)?;
+            let old = layer.outputs().first()?.shape().rank()?;
+            let new = shape.rank().filter(|&new| new != old)?;
+            Some(format!("warning: {file}: the input `{name}` had rank {old}, and gets rank {new} of {shape}\n"))
+        };
+        self.set_shape.iter().filter_map(ranks).collect()
     }
 
     /// Names the lengths that stay open after `--set-length`.

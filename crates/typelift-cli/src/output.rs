@@ -188,6 +188,11 @@ impl Target {
         }
     }
 
+    /// True if a .bin is written too.
+    pub(crate) fn has_weights(&self) -> bool {
+        matches!(self, Self::File(Destination { weights, .. }) if *weights != WeightsMode::None)
+    }
+
     /// Names the files that were written: `wrote out.xml and out.bin`; `None` for a stream.
     pub(crate) fn written(&self) -> Option<String> {
         let Self::File(Destination { path, in_place: false, weights, .. }) = self else { return None };

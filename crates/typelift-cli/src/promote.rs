@@ -304,7 +304,9 @@ impl Args {
             Some(takes) => {
                 let operands = count(texts.len(), "operand");
                 let are = if texts.len() == 1 { "is" } else { "are" };
-                Err(Failure::new(format!("there {are} {operands}, and {takes}")))
+                let failure = Failure::new(format!("there {are} {operands}, and {takes}"));
+                let many = texts.len() > 2 && rules.operation("result_type").is_some();
+                Err(if many { failure.help("write `--op result_type`") } else { failure })
             }
             None => Ok(question),
         }
@@ -377,7 +379,7 @@ impl Args {
 fn unknown_operation(rules: &RuleSet, name: &str) -> Failure {
     let failure = Failure::new(format!("{} has no operation `{name}`", rules.name()));
     let names = || rules.operations().map(|operation| operation.name);
-    let nearest = typelift::near(name, names());
+    let nearest = typelift::near(&name.to_lowercase(), names());
     let all = names().collect::<Vec<_>>().join(", ");
     failure.help(nearest.map_or(String::new(), |near| format!("did you mean `{near}`? ")) + &format!("it has {all}"))
 }
@@ -417,9 +419,25 @@ fn operand(rules: &RuleSet, text: &str) -> Result<Operand, Failure> {
         let elsewhere = RuleSet::all().find_map(|other| other.type_from_name(name)).map(|ty| rules.type_name(ty));
         let known = elsewhere.filter(|name| rules.type_from_name(name).is_some());
         let near = || typelift::near(name, rules.types().map(|ty| rules.type_name(ty)));
-        match known.map(str::to_owned).or_else(near) {
-            Some(near) if near != name => failure.help(format!("did you mean `{near}`?")),
-            _ => failure,
+        if let Some(near) = known.map(str::to_owned).or_else(near).filter(|near| near != name) {
+            return failure.help(format!("did you mean `{near}`?"));
+        }
+        let is_known = |other: &RuleSet| other.types().any(|ty| typelift::host::named_element_type(name) == Some(ty));
+        if let Some(other) = RuleSet::all().find(|other| other.type_from_name(name).is_some() || is_known(other)) {
+            return failure.help(format!("the rules of {0} have it: `--rules {0}`", other.name()));
+        }
+        // `fp8` is several types.
+        let digits = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>();
+        let (letter, bits) = (name.chars().next().unwrap_or_default(), digits(name));
+        let types = rules.types().map(|ty| rules.type_name(ty));
+        let types =
+            types.filter(|known| !bits.is_empty() && known.starts_with(letter) && digits(known).starts_with(&bits));
+        match types.map(|ty| format!("`{ty}`")).collect::<Vec<_>>() {
+            types if types.is_empty() => {
+                let all = rules.types().map(|ty| rules.type_name(ty)).collect::<Vec<_>>().join(", ");
+                failure.help(format!("the types are {all}"))
+            }
+            types => failure.help(format!("did you mean {}?", types.join(" or "))),
         }
     };
     let respelled = || {

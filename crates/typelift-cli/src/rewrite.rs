@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anstyle::Style;
 use serde::Serialize;
 use typelift::Model;
-use typelift::findings::{FileName, Voice};
+use typelift::findings::{Code, Diagnostic, FileName, Voice, shell_word};
 use typelift::rewrite::{Losses, Report, Script, library, values_are};
 
 use crate::batch::Inputs;
@@ -82,6 +82,9 @@ enum Denied {
 const ALL: &str = "all";
 
 fn help_with_set(failure: Failure, file: &Path) -> Failure {
+    if file.is_file() || file.is_dir() {
+        return failure.help("a file of rules is text, with a statement per line: -e takes one statement");
+    }
     match set_names().into_iter().find(|name| file.as_os_str() == *name) {
         Some(name) => failure.help(format!("for the built-in rules of this name, write --use {name}")),
         None => failure,
@@ -137,6 +140,11 @@ impl Args {
             text += "\n";
         }
         for statement in &self.statements {
+            let is_rules = |ending: &str| [".rules", ".txt"].iter().any(|it| ending.ends_with(it));
+            if !statement.contains(char::is_whitespace) && (is_rules(statement) || Path::new(statement).is_file()) {
+                let failure = Failure::new(format!("`{statement}` is a file, not a statement"));
+                return Err(failure.help(format!("give a file of statements with --rules {}", shell_word(statement))));
+            }
             text += statement;
             text += "\n";
         }
@@ -202,6 +210,13 @@ impl Args {
                 return refused(report);
             }
         };
+        let is_copied =
+            target.as_ref().is_some_and(Target::has_weights) && report.errors.is_some_and(|errors| errors > 0);
+        if let (true, refusal @ Some(_)) = (is_copied, wrong_weights(model)) {
+            diagnostics.list.extend(refusal);
+            page.said = render::text(diagnostics, Voice::Shell(None), Show::Briefly);
+            return refused(findings::refused(diagnostics));
+        }
         let losses = lost(&file, &report);
         if self.deny.contains(&Denied::Lossy) && !losses.is_empty() {
             page.said = losses;
@@ -256,6 +271,13 @@ impl Args {
         let report = self.change.report.as_ref().map(|_| terminal::json(&document)).transpose()?;
         Ok(Rewriting { is_refused: false, report })
     }
+}
+
+/// The error for a .bin that is not that of the model, and would be copied.
+fn wrong_weights(model: &Model) -> Option<Diagnostic> {
+    model.weights().len()?;
+    let found = typelift::infer(&mut model.clone());
+    found.into_iter().find(|found| found.code == Code::WrongWeights && found.is_error())
 }
 
 fn unused(file: &str, input: &str, model: &Model) -> String {

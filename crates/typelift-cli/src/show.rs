@@ -6,11 +6,11 @@ use std::path::PathBuf;
 
 use anstyle::{AnsiColor, Style};
 use typelift::explain::blocks::Blocks;
-use typelift::findings::Voice;
+use typelift::findings::{Code, Voice};
 use typelift::ops::{self, Effect};
 use typelift::rewrite::notation::{self, Line};
 use typelift::values::Export;
-use typelift::{Graph, LayerId, Model, Shapes};
+use typelift::{Graph, LayerId, Model, Shapes, Weights};
 use unicode_width::UnicodeWidthStr;
 
 use crate::columns::FAINT;
@@ -93,7 +93,10 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
         Run { models, documents: &[(file, "the array")], ..Run::default() }.check()?;
         output::check_ending(file, "npy", "arrays of NumPy")?;
     }
-    let loaded = args.input.load()?;
+    let mut loaded = args.input.load()?;
+    let is_wrong = loaded.diagnostics.list.iter().any(|found| found.code == Code::WrongWeights && found.is_error());
+    // The bytes of a wrong file are no values.
+    loaded.model.iter_mut().filter(|_| is_wrong).for_each(|model| model.set_weights(Weights::none()));
     let diagnostics = &loaded.diagnostics;
     terminal.say(&render::text(diagnostics, Voice::Shell(None), Show::Briefly));
     if let (Some(model), Some(name), Some(file)) = (&loaded.model, &args.name, &args.npy) {

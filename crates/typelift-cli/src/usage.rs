@@ -13,114 +13,234 @@ use crate::failure::Failure;
 
 /// Commands here, or advice, each with the commands of other programs that mean the same.
 const VERBS: &[(&str, &[&str])] = &[
-    ("MODEL.xml", &["describe", "info", "inputs", "inspect", "outputs", "summary"]),
-    ("check", &["diagnose", "doctor", "errors", "lint", "status", "validate"]),
-    ("convert", &["align", "export", "lower", "save", "upgrade"]),
-    ("convert --canonical", &["sort"]),
-    ("convert --compress f16", &["compress", "fp16"]),
+    ("MODEL.xml", &["about", "describe", "info", "inputs", "inspect", "outputs", "summary"]),
+    ("check", &["diagnose", "doctor", "errors", "lint", "scan", "status", "validate"]),
+    ("convert", &["align", "lower", "save", "upgrade"]),
+    ("convert --canonical", &["format", "sort"]),
+    ("convert --compress f16", &["compress", "float16", "fp16", "half"]),
     ("convert --decompress", &["decompress"]),
     ("convert --dequantize", &["dequantize"]),
     ("convert --input-layout NAME=NCHW:NHWC", &["layout"]),
     ("convert --quantize int4_sym", &["compress_weights", "int4"]),
     ("convert --quantize int8_sym", &["int8", "quantize"]),
-    ("convert --set-shape NAME=SHAPE", &["reshape"]),
-    ("convert --strip-weights zero", &["strip"]),
-    ("convert --target RELEASE", &["downgrade"]),
+    ("convert --set-shape NAME=SHAPE", &["reshape", "set-shape"]),
+    ("convert --strip-weights zero", &["anonymize", "strip"]),
+    ("convert --target RELEASE", &["downgrade", "migrate"]),
     ("convert --types FROM=TO", &["cast"]),
-    ("diff", &["compare"]),
-    ("infer", &["shapes", "types"]),
-    ("reduce", &["bisect", "debug", "minimize"]),
-    ("rewrite", &["edit", "replace", "surgeon", "transform"]),
-    ("rewrite --list-rules", &["list-rules", "rules"]),
-    ("rewrite --use NAME", &["use"]),
-    ("rewrite --use all", &["cleanup", "fuse", "optimize", "sanitize", "simplify"]),
-    ("rewrite --use constant-folding", &["fold"]),
-    ("rewrite -e 'after NAME : Relu(_)'", &["insert"]),
-    ("rewrite -e 'cut [A] .. [B]'", &["cut", "delete", "extract", "isolate", "prune"]),
+    ("diff", &["cmp", "compare"]),
+    ("explain", &["codes"]),
+    ("infer", &["shape_inference", "shapes", "types"]),
+    ("promote", &["result_type"]),
+    ("reduce", &["bisect", "debug", "delta", "minimize"]),
+    ("rewrite --list-rules", &["list-passes", "list-rules", "passes", "rules"]),
+    ("rewrite --rules FILE", &["apply", "patch"]),
+    ("rewrite --use NAME", &["pass", "use"]),
+    ("rewrite --use all", &["cleanup", "fuse", "onnxsim", "optimize", "sanitize", "simplify"]),
+    ("rewrite --use constant-folding", &["fold", "fold-constants"]),
+    ("rewrite -e 'PATTERN => REPLACEMENT'", &["edit", "modify", "replace", "surgeon", "transform"]),
+    ("rewrite -e 'add output NAME = TENSOR'", &["add-output", "add-outputs", "expose"]),
+    ("rewrite -e 'after NAME : Relu(_)'", &["add-node", "insert"]),
+    ("rewrite -e 'cut [A] .. [B]'", &["crop", "cut", "extract", "isolate", "prune", "split", "subgraph"]),
     ("rewrite -e 'freeze NAME = VALUE'", &["freeze"]),
-    ("rewrite -e 'join OTHER.xml'", &["merge"]),
+    ("rewrite -e 'join OTHER.xml'", &["concat", "join", "merge"]),
+    ("rewrite -e 'lora ADAPTER.safetensors'", &["lora"]),
+    ("rewrite -e 'redirect LAYER -> TENSOR'", &["delete", "delete-node", "remove", "remove-node"]),
     ("rewrite -e 'rename OLD NEW'", &["rename"]),
+    ("rewrite -e 'set CONSTANT = VALUE'", &["set"]),
+    ("rewrite -e 'stateful INPUT -> OUTPUT'", &["low-latency", "make-stateful", "stateful"]),
     ("show", &["cat", "display", "dump", "layers", "list", "ls", "nodes", "print", "tree"]),
     ("show --info", &["metadata"]),
-    ("show --only TYPE", &["grep", "search"]),
-    ("stats", &["analyze", "count", "weights"]),
-    ("verify", &["test"]),
-    ("view", &["draw", "graph", "netron", "open", "plot", "visualize"]),
-    ("why", &["trace"]),
+    ("show --only TYPE", &["find", "grep", "search"]),
+    ("stats", &["analyze", "benchmark-macs", "count", "flops", "macs", "params", "profile", "size", "weights"]),
+    ("verify", &["accuracy", "equal", "test"]),
+    ("view", &["browse", "draw", "graph", "netron", "open", "plot", "visualize"]),
+    ("why", &["blame", "trace"]),
     ("--version", &["version"]),
     (FIX, &["fix", "repair"]),
-    (RUN, &["benchmark", "benchmark_app", "predict", "run", "serve"]),
-    (OVC, &["convert_model", "mo", "ovc"]),
+    (RUN, &["bench", "benchmark", "benchmark_app", "infer-request", "predict", "run", "serve", "trtexec"]),
+    (
+        OVC,
+        &["convert_model", "export", "hub", "import", "mo", "optimum", "optimum-cli", "ovc", "paddle2onnx", "tf2onnx"],
+    ),
+    (HERE, &["init", "install", "log", "plugin", "template", "uninstall", "update"]),
+    ("completions", &["autocomplete", "completion"]),
 ];
+
+/// Programs whose own command follows.
+const PROGRAMS: &[&str] = &["debug", "inspect", "nncf", "onnx", "openvino", "polygraphy", "surgeon", "typelift"];
 
 /// Advice for commands that Typelift does not have.
 const FIX: &str = "`typelift convert` inserts Converts, and `typelift check --fix` corrects the text of the file";
-const RUN: &str = "Typelift does not run models: `typelift verify A.xml B.xml` compares two with an installed OpenVINO";
-const OVC: &str = "`ovc` of OpenVINO converts other formats to IR, which Typelift reads";
+const RUN: &str = "Typelift does not run models: `benchmark_app` of OpenVINO measures speed, and `typelift verify A.xml B.xml` compares two models with an installed OpenVINO";
+const OVC: &str =
+    "`ovc` of OpenVINO and `optimum-cli export openvino` convert other formats to IR, which Typelift reads";
+const HERE: &str = "Typelift has no plugins, projects or updates of its own: `typelift -h` lists the commands";
 
-/// Options here, each with the options of other programs that mean the same. A `_` in a name is written as `-`. The
-/// first row counts whose option the command has.
+/// Options here, or advice, each with the options of other programs that mean the same. A `_` in a name is written as
+/// `-`. The first row counts whose option the command has. A row that begins with a command counts where the command
+/// has no other, and advice counts everywhere.
 const OPTIONS: &[(&str, &[&str])] = &[
-    ("--all", &["--top", "--verbose"]),
+    ("--all", &["--full", "--top", "--verbose"]),
     ("--allow", &["--disable", "--exclude", "--ignore", "--skip"]),
-    ("--around", &["--layer", "--name", "--node"]),
+    ("--around", &["--center", "--layer", "--name", "--node"]),
+    ("--at NAME=N", &["--batch", "--input-shape", "--set-length", "--set-shape", "--shape"]),
     ("--atol", &["--abs"]),
     ("--backup", &["--backup-mode"]),
-    ("--bin", &["--weights"]),
+    ("--bin", &["--weights", "--weights-file"]),
     ("--color never", &["--no-color"]),
     ("--compress", &["-c"]),
     ("--compress bf16", &["--bf16"]),
-    ("--compress f16", &["--compress-to-fp16", "--convert-to-fp16", "--data-type", "--fp16", "--half", "--precision"]),
-    ("--deny warnings", &["--strict", "--werror", "-W"]),
-    ("--dry-run", &["--dryrun", "--plan", "-n"]),
-    ("--expect", &["--golden", "--reference"]),
+    (
+        "--compress f16",
+        &["--best", "--compress-to-fp16", "--convert-to-fp16", "--data-type", "--fp16", "--half", "--precision"],
+    ),
+    ("--config KEY=VALUE", &["--load-config", "--property"]),
+    ("--config NUM_STREAMS=N", &["--nstreams", "--streams"]),
+    ("--config INFERENCE_NUM_THREADS=N", &["--nthreads"]),
+    ("--deny warnings", &["--max-warnings", "--strict", "--warn", "--werror", "-W"]),
+    ("--device", &["-d"]),
+    ("--dry-run", &["--check-only", "--dryrun", "--plan", "-n"]),
+    ("--expect", &["--golden", "--load-outputs", "--reference"]),
     ("--for", &["--precision"]),
-    ("--for DEVICE", &["--device"]),
+    ("--for DEVICE", &["--device", "-d"]),
     ("--format", &["--fmt", "--output-format"]),
     ("--format dot", &["--dot", "--graph"]),
     ("--format github", &["--github"]),
-    ("--format json", &["--csv", "--json"]),
+    ("--format json", &["--csv", "--json", "--yaml"]),
     ("--format sarif", &["--sarif"]),
-    ("--hint f16", &["--fp16", "--precision"]),
+    ("--hint f16", &["--fp16", "--infer-precision", "--precision"]),
+    ("--hint bf16", &["--bf16"]),
     ("--in-place", &["--force", "--inplace", "--overwrite", "-i"]),
     ("--input-layout NAME=NCHW:NHWC", &["--layout", "--source-layout", "--target-layout"]),
-    ("--jobs", &["--threads"]),
-    ("--keep", &["--exclude", "--ignore", "--ignored", "--ignored-scope", "--skip"]),
-    ("--output", &["--out", "--output-dir", "--output-folder", "--output-model", "--save", "-O"]),
+    ("--input-type NAME=TYPE", &["--input-precision", "--inputioformats", "--ip", "--iop"]),
+    ("--output-type NAME=TYPE", &["--op", "--output-precision", "--outputioformats"]),
+    ("--inputs FILE.npz", &["--data", "--input-data", "--load-inputs", "--val-range", "-i"]),
+    ("--jobs", &["--num-workers", "--parallel", "--threads", "--workers"]),
+    ("--keep", &["--exclude", "--ignore", "--ignored", "--ignored-scope", "--layerprecisions", "--skip"]),
+    (
+        "--output",
+        &[
+            "--out",
+            "--output-dir",
+            "--output-folder",
+            "--output-model",
+            "--save",
+            "--save-engine",
+            "--model-name",
+            "-O",
+        ],
+    ),
     ("--quantize MODE", &["--mode", "--weight-format"]),
     ("--quantize int4_sym", &["--int4"]),
     ("--quantize int8_sym", &["--int8"]),
-    ("--quiet", &["--errors-only", "--level", "--severity"]),
+    ("--quiet", &["--errors-only", "--level", "--log-level", "--severity", "--silent"]),
     ("--rtol", &["--max-relative", "--rel", "--threshold", "--tol", "--tolerance"]),
     ("--rules", &["--framework"]),
     ("--rules FILE", &["-f", "-r"]),
     ("--rules FILE` or `--statement STATEMENT", &["--rule"]),
+    ("--samples N", &["--iterations", "--niter", "--repeat"]),
     ("--set-length batch=N", &["--batch", "--batch-size", "-b"]),
     ("--set-shape 'NAME=[1..8,…]'", &["--maxshapes", "--minshapes", "--optshapes"]),
     (
         "--set-shape NAME=SHAPE",
         &["--dynamic", "--input", "--input-shape", "--inputs", "--reshape", "--shape", "--shapes", "--static"],
     ),
+    ("--shape NAME=SHAPE", &["--data-shape", "--input-shape"]),
     ("--statement", &["--e", "--pattern"]),
-    ("--statement 'OLD(x) => NEW(x)'", &["--replace"]),
-    ("--statement 'add output TENSOR'", &["--add-outputs"]),
-    ("--statement 'before NAME : Divide(_, reshape([R, G, B], [1, 3, 1, 1]))'", &["--scale-values"]),
-    ("--statement 'before NAME : Gather(_, [2,1,0], 1)'", &["--reverse-channels", "--reverse-input-channels"]),
-    ("--statement 'before NAME : Subtract(_, reshape([R, G, B], [1, 3, 1, 1]))'", &["--mean-values"]),
-    ("--statement 'cut .. [NAME]'", &["--outputs"]),
-    ("--statement 'rename OLD NEW'", &["--input-names", "--output-names", "--rename"]),
+    ("rewrite -e 'PATTERN => REPLACEMENT'", &["--replace", "--substitute"]),
+    ("rewrite -e 'add output NAME = TENSOR'", &["--add-output", "--add-outputs", "--mark-outputs"]),
+    (
+        "rewrite -e 'before NAME : Divide(_, reshape([R, G, B], [1, 3, 1, 1]))'",
+        &["--iscale", "--scale", "--scale-value", "--scale-values"],
+    ),
+    ("rewrite -e 'before NAME : Gather(_, [2,1,0], 1)'", &["--reverse-channels", "--reverse-input-channels"]),
+    (
+        "rewrite -e 'before NAME : Subtract(_, reshape([R, G, B], [1, 3, 1, 1]))'",
+        &["--imean", "--mean", "--mean-value", "--mean-values"],
+    ),
+    ("rewrite -e 'cut [A] .. [B]'", &["--cut", "--extract", "--input", "--inputs", "--outputs", "--subgraph"]),
+    ("rewrite -e 'freeze NAME = VALUE'", &["--freeze", "--freeze-placeholder-with-value"]),
+    ("rewrite -e 'redirect LAYER -> TENSOR'", &["--delete", "--delete-node", "--remove", "--remove-node"]),
+    ("rewrite -e 'rename OLD NEW'", &["--input-names", "--output-names", "--rename"]),
+    ("rewrite -e 'set CONSTANT = VALUE'", &["--set", "--set-value"]),
+    ("rewrite -e 'stateful INPUT -> OUTPUT'", &["--stateful", "--transform"]),
+    ("rewrite --list-rules", &["--list", "--list-passes"]),
     ("--target", &["--release"]),
     ("--target RELEASE", &["--ir-version", "--opset"]),
     ("--types FROM=TO", &["--dtype", "--to", "--type"]),
     ("--only", &["--filter", "--find", "--grep", "--op-type", "--search", "--type"]),
     ("--use", &["--pass"]),
-    ("--use all", &["--cleanup", "--optimize", "--simplify"]),
+    ("--use all", &["--cleanup", "--fuse", "--optimize", "--simplify"]),
+    ("--use constant-folding", &["--fold", "--fold-constants"]),
     ("--verify", &["--val", "--validate"]),
     ("--write-plan FILE", &["-p"]),
+    ("diff BEFORE.xml AFTER.xml", &["--compare", "--diff"]),
+    ("verify BEFORE.xml AFTER.xml", &["--device", "--rtol", "--tolerance"]),
+    (
+        STATS,
+        &["--by-type", "--flops", "--histogram", "--macs", "--memory", "--ops", "--parameters", "--params", "--size"],
+    ),
+    (BENCHMARK, &["--api", "--avg-runs", "--dump-profile", "--exec-graph-path", "--latency", "--nireq", "--pc"]),
+    (BENCHMARK, &["--perf-counts", "--profile", "--report-type", "--throughput", "--time", "--warmup", "-t"]),
+    (DATA, &["--awq", "--calibration", "--dataset", "--gptq", "--lora-correction", "--num-samples", "--preset"]),
+    (DATA, &["--scale-estimation", "--sensitivity-metric", "--subset-size"]),
+    (EXPORT, &["--library", "--sym", "--task", "--trust-remote-code", "--use-new-frontend"]),
+    ("Typelift removes no weights: --quantize and --compress make them smaller", &["--prune", "--sparsity"]),
+    (
+        "operations of an extension are kept as the file declares them, without the extension",
+        &["--custom-ops", "--extension", "--extensions", "--plugins"],
+    ),
+    (
+        "nothing is fused or removed without `typelift rewrite --use`",
+        &["--disable-fusing", "--no-optimize", "--skip-fuse-bn", "--skip-optimization", "--toposort"],
+    ),
+    ("only safe fixes are written; `check` lists others after `perhaps`", &["--unsafe", "--unsafe-fixes"]),
+    (
+        "all findings are reported: --allow CODE leaves some out, --deny CODE makes some fail",
+        &["--exit-zero", "--select"],
+    ),
+    ("`typelift view` writes a page that needs no server", &["--browse", "--host", "--port"]),
 ];
 
+/// What a command without such an option does, or the command that has it: a command, its options, and the advice.
+const ELSEWHERE: &[(&str, &[&str], &str)] = &[
+    ("check", &["--config"], "there is no file of settings: give options, such as --allow CODE"),
+    ("check", &["--rules"], "rewrite --rules FILE"),
+    ("diff", &["-o", "--html", "--output", "--png", "--side-by-side", "--view", "--visual"], PAGE),
+    ("diff", &["--abs", "--atol", "--rtol", "--tol", "--tolerance"], "verify BEFORE.xml AFTER.xml"),
+    ("diff", &["--values", "--weights"], "`diff` compares the values of constants without an option"),
+    ("diff", &["--ignore-weights", "--no-weights"], "diff --ignore constant BEFORE.xml AFTER.xml"),
+    ("diff", &["--name-only", "--shortstat", "--stat", "--summary", "--unified", "-u", "-w"], STORY),
+    ("explain", &["--all", "--list"], "`typelift explain` without a code lists all codes"),
+    ("reduce", &["--check", "--cmd", "--command"], "the command follows `--`, such as `-- python3 check.py {}`"),
+    ("reduce", &["--fail-regex", "--regex"], "write `--match REGEX`"),
+    ("reduce", &["--mode"], "`reduce` removes layers in every way that keeps the outcome"),
+    ("show", &["--inputs", "--outputs", "--summary"], "MODEL.xml"),
+    ("show", &["--const", "--data", "--values", "--weights"], "show MODEL.xml NAME --npy FILE.npy"),
+    (
+        "show",
+        &["--attrs", "--display-as", "--ops", "--show", "--tree"],
+        "`show` prints each layer with its attributes and types",
+    ),
+    ("verify", &["--save-outputs"], "write `--save-inputs FILE.npz`; outputs are compared, not saved"),
+    ("verify", &["--check-error-stat"], "write `--rtol REL` or `--atol ABS`"),
+    ("view", &["--before", "--compare", "--diff", "--with"], PAGE),
+    ("view", &["--around", "--layer", "--name", "--node", "--only"], "show --around NAME MODEL.xml"),
+    ("view", &["--dot", "--format", "--image", "--pdf", "--png", "--svg"], "show --format dot MODEL.xml"),
+    ("view", &["--dark", "--theme"], "the page has the colours of the browser, dark or light"),
+    ("view", &["--html", "--save"], "write `-o PAGE.html`"),
+    ("why", &["--dtype", "--type"], "`why` explains the type without an option; --shape explains lengths"),
+];
+
+const PAGE: &str = "view BEFORE.xml AFTER.xml -o changes.html";
+const STORY: &str = "`diff` begins with a summary; `--format json` lists each change";
+const STATS: &str = "`typelift stats MODEL.xml` prints weights, operations and MACs without an option";
+const BENCHMARK: &str = "`benchmark_app` of OpenVINO measures speed; `typelift stats --ran EXECUTION.xml MODEL.xml` shows what a plugin ran";
+const EXPORT: &str = "`optimum-cli export openvino` exports from a framework; typelift changes the .xml that it writes";
+
 /// Options that other programs have for the model, which is given without one.
-const MODEL: &[&str] = &["--model", "--input-model", "--ir", "--xml", "--onnx", "-m"];
+const MODEL: &[&str] =
+    &["--model", "--input-file", "--input-model", "--input-path", "--ir", "--model-path", "--xml", "--onnx", "-m"];
 
 /// Values that are meant for another option: the option, the beginnings of values or `*` and their end, and the option
 /// to write or the advice.
@@ -129,12 +249,24 @@ const VALUES: &[(&str, &[&str], &str)] = &[
     ("--compress", &["int4"], "--quantize int4_sym"),
     ("--compress", &["u8"], "--quantize int8_asym"),
     ("--compress", &["f32", "fp32", "float32"], "--decompress"),
+    ("--compress", &["fp8", "f8"], "f16 and bf16 are stored by --compress; `--quantize mxfp4` stores fewer bits"),
     ("--deny", &["all"], "--deny warnings"),
     ("--deny", &["error"], "errors end with status 1 without --deny"),
+    ("--for", &["arm", "x86"], "--for cpu"),
+    ("--for", &["cuda", "nvidia", "xpu"], "OpenVINO has a plugin for GPUs of Intel: write `--for gpu`"),
+    ("--for", &["genai:"], "--for genai:llm"),
+    ("--for", &["openvino"], "`typelift check` without --for checks what OpenVINO itself needs"),
     (
         "--for",
         &["int8"],
         "`typelift convert --quantize int8_sym` quantizes, and `typelift verify` compares the results",
+    ),
+    ("--format", &["csv", "markdown", "md", "table", "yaml"], "--format json"),
+    ("--format", &["junit", "xml"], "--format sarif` or `--format json"),
+    (
+        "--format",
+        &["html", "svg"],
+        "`typelift view MODEL.xml -o PAGE.html` writes a page, and `typelift view A.xml B.xml -o PAGE.html` one of a diff",
     ),
     ("--for", &["f32", "float"], "the file says what is computed in f32: `typelift stats` counts it"),
     (
@@ -145,49 +277,80 @@ const VALUES: &[(&str, &[&str], &str)] = &[
     ("--quantize", &["int8", "w8"], "--quantize int8_sym"),
     ("--quantize", &["int4", "w4"], "--quantize int4_sym"),
     ("--quantize", &["f16", "fp16"], "--compress f16"),
+    (
+        "--quantize",
+        &["f8", "fp8"],
+        "modes of floats are nf4, fp4 and mxfp4; `--backup fp8_e4m3` is for weights that the mode leaves out",
+    ),
     ("--quantize", &["*.txt"], "--quantize @FILE"),
     ("--quantize", &["awq", "gptq"], DATA),
     ("--target", &["cpu"], "--for cpu"),
     ("--target", &["gpu"], "--for gpu"),
     ("--target", &["npu"], "--for npu"),
+    ("--rules", &["onnx", "tensorflow", "tf"], "TensorFlow and ONNX promote nothing: operands must have one type"),
+    ("--rules", &["np"], "--rules numpy"),
+    ("--rules", &["torch"], "--rules pytorch"),
     ("--target", &["latest"], "without --target, a model is written for the newest release"),
     ("--use", &["fuse-all"], "--use all"),
     ("--use", &["fuse-layernorm", "layernorm"], "--use norms"),
     ("--weights", &["*.bin"], "--bin FILE"),
     ("[CODE]", &["*.xml"], "`typelift check MODEL.xml` reports the findings of a model"),
-    ("[CODE]", &["e0"], "`typelift explain` lists the codes"),
+    ("[CODE]", &["all", "e0", "list"], "`typelift explain` lists the codes"),
 ];
 
 const DATA: &str = "a mode that needs data is of `nncf.compress_weights`; --quantize computes from the weights alone";
 
 /// Further words after the options, which a command does not take: the command, and what to write instead.
 const WORDS: &[(&str, &str)] = &[
+    ("explain", "give one code; `typelift explain` lists them"),
     ("reduce", "the command follows `--`, such as `-- python3 check.py {}`"),
     ("show", "to select layers, write `--only TYPE` or `--around LAYER`"),
     ("stats", "`typelift show --around LAYER` shows one layer"),
+    ("why", "give one layer or tensor: `typelift why MODEL.xml LAYER`"),
     ("verify", "a property is one word, such as `--config KV_CACHE_PRECISION=u8`"),
 ];
 
-/// Commands whose arguments are often left out, each with a complete command line.
+/// Complete command lines, for commands that need more than a model.
 const EXAMPLES: &[(&str, &str)] = &[
-    ("completions", "typelift completions bash"),
-    ("diff", "typelift diff BEFORE.xml AFTER.xml"),
-    ("reduce", "typelift reduce --finding type-mismatch MODEL.xml -o SMALL.xml"),
-    ("verify", "typelift verify BEFORE.xml AFTER.xml"),
-    ("view", "typelift view MODEL.xml"),
-    ("why", "typelift why MODEL.xml LAYER"),
+    ("completions", "completions bash"),
+    ("diff", "diff BEFORE.xml AFTER.xml"),
+    ("explain", "explain type-mismatch"),
+    ("man", "man FOLDER"),
+    ("promote", "promote f32 i64"),
+    ("reduce", "reduce --finding type-mismatch MODEL.xml -o OUT.xml"),
+    ("schema", "schema check"),
+    ("verify", "verify BEFORE.xml AFTER.xml"),
+    ("why", "why MODEL.xml LAYER"),
 ];
 
 /// Endings of files that are given in place of a model, with the advice.
 const FILES: &[(&[&str], &str)] = &[
     (&[".bin"], "`FILE` holds weights: give the .xml next to it"),
-    (&[".blob", ".engine"], "a compiled model holds no graph: give the .xml that it was compiled from"),
-    (&[".onnx", ".pb", ".tflite", ".pdmodel"], "`ovc FILE` converts it to OpenVINO IR, which typelift reads"),
     (
-        &[".pt", ".pth", ".pt2", ".safetensors", ".gguf", ".h5", ".keras"],
-        "convert it to OpenVINO IR first, with `openvino.convert_model` or optimum-cli: typelift reads .xml with .bin",
+        &[".blob", ".cache", ".engine", ".plan", ".trt"],
+        "a compiled model holds no graph: give the .xml that it was compiled from",
+    ),
+    (&[".onnx", ".pb", ".tflite", ".pdmodel"], "`ovc FILE` converts it to OpenVINO IR, which typelift reads"),
+    (&[".caffemodel", ".mlmodel", ".mlpackage", ".ort", ".params", ".prototxt"], OTHER),
+    (&[".ckpt", ".h5", ".hdf5", ".keras", ".pbtxt", ".pdiparams"], OTHER),
+    (&[".gguf", ".pt", ".pt2", ".pth", ".safetensors", ".torchscript"], OTHER),
+    (&[".npy", ".npz"], "`FILE` holds arrays: `typelift verify --inputs FILE A.xml B.xml` runs models on them"),
+    (
+        &[".7z", ".bz2", ".gz", ".rar", ".tar", ".tgz", ".xz", ".zip", ".zst"],
+        "`FILE` is packed: unpack it, and give the .xml in it",
+    ),
+    (&[".rules"], "`FILE` has statements: `typelift rewrite --rules FILE MODEL.xml -o OUT.xml` applies them"),
+    (
+        &[".csv", ".html", ".json", ".log", ".md", ".txt", ".yaml", ".yml"],
+        "give the .xml of a model, with its .bin next to it",
     ),
 ];
+
+const OTHER: &str =
+    "convert it to OpenVINO IR first, with `openvino.convert_model` or optimum-cli: typelift reads .xml with .bin";
+
+/// The most files of a directory that are looked at.
+const MOST_FILES: usize = 10_000;
 
 /// The most options that a suggestion lists.
 const FEW: usize = 8;
@@ -214,6 +377,10 @@ pub(crate) fn failure(error: &Error, program: &mut Command, arguments: &[OsStrin
         ErrorKind::MissingRequiredArgument => {
             said.replace("the following required arguments were not provided:", "missing:")
         }
+        ErrorKind::UnknownArgument => {
+            let short = text(error, ContextKind::InvalidArg).unwrap_or_default();
+            with_backticks(&said).replace(&format!("`{short}`"), &format!("`{}`", whole(&short, arguments)))
+        }
         _ => with_backticks(&said)
             .replace("invalid float literal", "expected a number, such as 0.01")
             .replace("invalid digit found in string", "expected a whole number"),
@@ -224,6 +391,7 @@ pub(crate) fn failure(error: &Error, program: &mut Command, arguments: &[OsStrin
         None => (message, None),
     };
     let other = || match verb_of(program, arguments) {
+        Some(verb) if verb.get_name() == "explain" => "`typelift explain` lists the codes".to_owned(),
         Some(verb) => format!("`typelift {} -h` lists the options", verb.get_name()),
         None => "`typelift -h` lists the commands".to_owned(),
     };
@@ -248,26 +416,84 @@ fn suggested(error: &Error) -> Option<String> {
 
 fn tip(error: &Error, program: &Command, arguments: &[OsString]) -> Option<String> {
     match error.kind() {
-        ErrorKind::InvalidSubcommand => verb_tip(&text(error, ContextKind::InvalidSubcommand)?, program),
+        ErrorKind::InvalidSubcommand => verb_tip(&text(error, ContextKind::InvalidSubcommand)?, program, arguments),
         ErrorKind::UnknownArgument => {
             let option = text(error, ContextKind::InvalidArg)?;
-            option_tip(&option, program, arguments, error.get(ContextKind::SuggestedArg).is_some())
+            option_tip(&whole(&option, arguments), program, arguments)
         }
         ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
             let (option, value) = (text(error, ContextKind::InvalidArg)?, text(error, ContextKind::InvalidValue)?);
             let name = option.split(' ').next()?;
+            let percent = value.strip_suffix('%').and_then(|number| number.parse::<f64>().ok());
             match value.split_once(':') {
+                _ if value.is_empty() => Some(format!("write `{}`", option.replace(['<', '>'], ""))),
                 Some((end, given)) if option.contains("<NAME=") && !value.contains('=') => {
-                    Some(format!("write `{name} {}`", shell_word(&format!("{end}={given}"))))
+                    Some(format!("write `{name} {}`", shell_word(&format!("{}={}", end.trim(), given.trim()))))
                 }
+                Some((key, given)) if option.contains("<KEY=") => Some(format!("write `{name} {key}={given}`")),
+                _ if percent.is_some() => percent.map(|number| format!("write `{name} {}`", number / 100.0)),
                 _ => value_tip(name, &value.to_lowercase(), error),
             }
         }
         ErrorKind::MissingRequiredArgument => {
-            Some(format!("for example, `{}`", example(verb_of(program, arguments)?.get_name())?))
+            let verb = verb_of(program, arguments)?.get_name();
+            let missing = match error.get(ContextKind::InvalidArg) {
+                Some(ContextValue::Strings(missing)) => missing.first().filter(|arg| arg.starts_with("--")),
+                _ => None,
+            };
+            if let Some(option) = missing {
+                let option = option.replace(['<', '>'], "");
+                return Some(format!("write `{}`", option.split('|').next().unwrap_or(&option)));
+            }
+            let names_tensor = error.render().to_string().contains("<NAME>");
+            let line = if names_tensor { "show MODEL.xml NAME --npy FILE.npy" } else { verb };
+            Some(format!("for example, `{}`", completed(line, arguments)))
         }
+        ErrorKind::ArgumentConflict => Some("leave one of the two out".to_owned()),
         _ => None,
     }
+}
+
+/// An option as it was typed, where only its first letter is read: `-shape` for `-s`.
+fn whole(option: &str, arguments: &[OsString]) -> String {
+    let is_short = option.len() == 2 && option.starts_with('-') && option != "--";
+    let mut words = arguments.iter().filter_map(|word| word.to_str()?.split('=').next());
+    let long = words.find(|word| is_short && word.len() > 2 && word.starts_with(option));
+    long.unwrap_or(option).to_owned()
+}
+
+/// Completes a command with the models that were given, and with a place for what it writes.
+fn completed(line: &str, arguments: &[OsString]) -> String {
+    /// Commands that read no model.
+    const ALONE: [&str; 7] = ["MODEL.xml", "explain", "promote", "schema", "completions", "man", "--version"];
+    let line = EXAMPLES.iter().find(|(verb, _)| *verb == line).map_or(line, |(_, example)| example);
+    let mut line = format!("typelift {line}");
+    let verb = line.split(' ').nth(1).unwrap_or_default();
+    let (reads, writes) = (!ALONE.contains(&verb), ["convert", "rewrite"].contains(&verb));
+    if !line.contains("--list-rules") && reads {
+        let has_model = line.contains(" MODEL.xml") || line.contains(" BEFORE.xml");
+        line += if has_model { "" } else { " MODEL.xml" };
+        line += if writes && !line.contains(" -o ") { " -o OUT.xml" } else { "" };
+    }
+    let words: Vec<_> = arguments.iter().skip(1).filter_map(|word| word.to_str()?.rsplit('=').next()).collect();
+    let is_output =
+        |at: usize| at > 0 && ["-o", "--output", "--output-model", "--output_model"].contains(&words[at - 1]);
+    let files = (0..words.len()).filter(|&at| words[at].ends_with(".xml"));
+    let (outputs, models): (Vec<usize>, Vec<usize>) = files.partition(|&at| is_output(at));
+    let places = [("MODEL.xml", models.first()), ("BEFORE.xml", models.first()), ("AFTER.xml", models.get(1))];
+    for (place, given) in places.into_iter().chain([("OUT.xml", outputs.first())]) {
+        if let Some(&at) = given {
+            line = line.replacen(place, &shell_word(words[at]), 1);
+        }
+    }
+    line
+}
+
+/// Formats a row of a table: a command that does the same, or advice.
+fn said(meant: &str, program: &Command, arguments: &[OsString]) -> String {
+    let first = meant.split(' ').next().unwrap_or_default();
+    let is_command = ["MODEL.xml", "--version"].contains(&first) || program.find_subcommand(first).is_some();
+    if is_command { format!("`{}` does that", completed(meant, arguments)) } else { meant.to_owned() }
 }
 
 fn value_tip(option: &str, value: &str, error: &Error) -> Option<String> {
@@ -282,11 +508,19 @@ fn value_tip(option: &str, value: &str, error: &Error) -> Option<String> {
     if let Some((_, meant)) = words.filter(|(_, meant)| meant.split(' ').next() == Some(option)) {
         return Some(format!("write `{meant}`"));
     }
+    let value = if option == "--target" { value.trim_start_matches('v') } else { value };
     let releases = Release::all().map(|release| release.to_string());
-    if let ("--target", Some(last)) = (option, releases.filter(|it| it.starts_with(&format!("{value}."))).last()) {
+    if let ("--target", Some(last)) =
+        (option, releases.filter(|it| it == value || it.starts_with(&format!("{value}."))).last())
+    {
         return Some(format!("write `--target {last}`"));
     }
-    let Some(ContextValue::Strings(known)) = error.get(ContextKind::ValidValue) else { return None };
+    let Some(ContextValue::Strings(known)) = error.get(ContextKind::ValidValue) else {
+        let rendered = error.render().to_string();
+        let listed = rendered.split("expected one of ").nth(1)?.split('\n').next()?;
+        let near = typelift::near(value, listed.split(", ").map(str::trim));
+        return near.map(|near| format!("write `{option} {near}`"));
+    };
     let longer = known.iter().filter(|name| value.len() > 2 && name.contains(value)).take(3);
     let longer: Vec<_> = longer.map(|name| format!("`{name}`")).collect();
     (!longer.is_empty()).then(|| format!("did you mean {}?", longer.join(" or ")))
@@ -306,11 +540,28 @@ pub(crate) fn other_file(path: &str) -> Option<String> {
     Some(advice.replace("FILE", &shell_word(path)))
 }
 
-fn verb_tip(word: &str, program: &Command) -> Option<String> {
-    let is_word = |name: &&str| name.eq_ignore_ascii_case(word);
-    if let Some((verb, _)) = VERBS.iter().find(|(_, names)| names.iter().any(is_word)) {
-        let is_advice = [FIX, RUN, OVC].contains(verb);
-        return Some(if is_advice { (*verb).to_owned() } else { format!("`typelift {verb}` does that") });
+/// What to do with a directory that has no model.
+pub(crate) fn other_folder(folder: &Path) -> String {
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_FILES).map(|entry| entry.path());
+    let mut advice = files.filter_map(|file| other_file(&file.to_string_lossy()));
+    let saved = folder.join("saved_model.pb").is_file().then(|| folder.to_string_lossy());
+    let own =
+        saved.map(|folder| format!("`ovc {}` converts it to OpenVINO IR, which typelift reads", shell_word(&folder)));
+    let own = own.or_else(|| other_file(&folder.to_string_lossy())).or_else(|| advice.next());
+    own.unwrap_or_else(|| "give a folder that has models: each is an .xml with a .bin".to_owned())
+}
+
+fn verb_tip(word: &str, program: &Command, arguments: &[OsString]) -> Option<String> {
+    let plain = |name: &str| name.to_lowercase().replace('_', "-");
+    let named = |word: &str| {
+        let row = VERBS.iter().find(|(_, names)| names.iter().any(|name| plain(name) == plain(word)));
+        row.map(|row| row.0).or_else(|| Some(program.find_subcommand(word)?.get_name()))
+    };
+    // The command of another program follows its name: `surgeon extract`.
+    let mut words = arguments.iter().filter_map(|it| it.to_str()).skip_while(|it| *it != word);
+    let of_program = words.by_ref().find(|it| !PROGRAMS.contains(it)).filter(|_| PROGRAMS.contains(&word));
+    if let Some(verb) = of_program.and_then(named).or_else(|| named(word)) {
+        return Some(said(verb, program, arguments));
     }
     if let Some(advice) = other_file(word) {
         return Some(advice);
@@ -323,17 +574,23 @@ fn verb_tip(word: &str, program: &Command) -> Option<String> {
             return Some(format!("did you mean `typelift {}`?", shell_word(&other)));
         }
     }
-    let names = program.get_subcommands().filter(|command| !command.is_hide_set()).map(Command::get_name);
-    if let Some(name) = typelift::near(word, names) {
+    let names = || program.get_subcommands().filter(|command| !command.is_hide_set()).map(Command::get_name);
+    if let Some(name) = typelift::near(word, names()).or_else(|| same_stem(word, names())) {
         return Some(format!("did you mean `{name}`?"));
     }
     let others = VERBS.iter().flat_map(|(_, names)| names.iter().copied());
-    typelift::near(word, others).and_then(|other| verb_tip(&other, program))
+    typelift::near(word, others).and_then(|other| verb_tip(&other, program, arguments))
 }
 
-fn option_tip(option: &str, program: &Command, arguments: &[OsString], is_guessed: bool) -> Option<String> {
+/// The name of which a word is another form: `rewrite` for `rewriting`.
+fn same_stem<'n>(word: &str, mut names: impl Iterator<Item = &'n str>) -> Option<String> {
+    let is_same = |name: &&str| name.len() > 4 && word.get(..name.len() - 1) == name.get(..name.len() - 1);
+    names.find(is_same).map(str::to_owned)
+}
+
+fn option_tip(option: &str, program: &Command, arguments: &[OsString]) -> Option<String> {
+    let name = option.split('=').next().unwrap_or(option);
     let Some(verb) = verb_of(program, arguments) else {
-        let with_option = |verb: &&Command| spellings(verb).any(|known| option.split('=').next() == Some(&known));
         let model = arguments.iter().filter_map(|word| word.to_str()).find(|word| word.ends_with(".xml"));
         if let Some(model) = model.filter(|_| option.starts_with("-o") || !is_overview(arguments)) {
             let model = shell_word(model);
@@ -341,10 +598,22 @@ fn option_tip(option: &str, program: &Command, arguments: &[OsString], is_guesse
                 "the command comes first: `typelift convert {model} -o OUT.xml`, or `typelift {model}`"
             ));
         }
-        return match program.get_subcommands().find(with_option) {
-            Some(verb) => Some(format!("`{option}` is an option of `typelift {}`", verb.get_name())),
+        let meant = OPTIONS.iter().find(|(meant, others)| meant.starts_with("--") && others.contains(&name));
+        let meant = meant.map_or(name, |row| row.0);
+        return match program.get_subcommands().find(|verb| has(verb, meant)) {
+            Some(verb) if meant == name && is_overview(arguments) => {
+                let words = arguments.iter().skip(1).map(|word| match word.to_string_lossy() {
+                    option if option.starts_with('-') => option.into_owned(),
+                    word => shell_word(&word).into_owned(),
+                });
+                Some(format!("write `typelift {} {}`", verb.get_name(), words.collect::<Vec<_>>().join(" ")))
+            }
+            Some(verb) if meant == name => Some(format!("`{option}` is an option of `typelift {}`", verb.get_name())),
+            Some(verb) => Some(said(&format!("{} {meant}", verb.get_name()), program, arguments)),
             None if option.starts_with('-') => None,
-            None => Some("to compare two models, write `typelift diff A.xml B.xml`".to_owned()),
+            None => {
+                Some(format!("to compare two models, write `{}`", completed("diff BEFORE.xml AFTER.xml", arguments)))
+            }
         };
     };
     if let (true, Some(model)) = (is_overview(arguments) && option == verb.get_name(), arguments.get(1)) {
@@ -354,60 +623,125 @@ fn option_tip(option: &str, program: &Command, arguments: &[OsString], is_guesse
         let tip = WORDS.iter().find(|(name, _)| *name == verb.get_name()).map(|(_, tip)| (*tip).to_owned());
         return Some(tip.unwrap_or_else(|| format!("`typelift help {}` explains the command", verb.get_name())));
     }
-    let name = option.split('=').next().unwrap_or(option);
-    let dashed = name.replace('_', "-");
-    // `-O` is not `-o`.
-    let dashed = if dashed.starts_with("--") { dashed.to_lowercase() } else { dashed };
-    let has = |verb: &Command, option: &str| spellings(verb).any(|known| option.split(' ').next() == Some(&known));
-    let mut meanings = OPTIONS.iter().filter(|(_, others)| others.contains(&&*dashed)).map(|(meant, _)| meant);
-    let plural = format!("{dashed}s");
-    if has(verb, &plural) && !meanings.clone().any(|meant| meant.starts_with(&plural)) {
-        return Some(format!("write `{plural}`"));
+    let asked = Asked { given: name, verb, program, arguments };
+    let dashed = match name.replace('_', "-") {
+        long if long.starts_with("--") => long.to_lowercase(),
+        // `-shape` is `--shape`, and `-O` is not `-o`.
+        long if long.len() > 2 => format!("-{}", long.to_lowercase()),
+        short => short,
+    };
+    let exact = asked.meaning(&dashed);
+    let own = || asked.own().into_iter().map(|name| name.trim_start_matches('-').to_owned()).collect::<Vec<_>>();
+    let near = |names: &[String]| {
+        let near = typelift::near(dashed.trim_start_matches('-'), names.iter().map(String::as_str));
+        near.filter(|_| dashed.len() > 3).map(|near| format!("--{near}"))
+    };
+    let others = OPTIONS.iter().flat_map(|(_, others)| others.iter().copied()).chain(MODEL.iter().copied());
+    let others: Vec<_> = others.filter_map(|other| other.strip_prefix("--")).map(str::to_owned).collect();
+    exact
+        .or_else(|| near(&own()).map(|near| format!("did you mean `{near}`?")))
+        .or_else(|| asked.meaning(&within(name, own().iter().chain(&others))?))
+        .or_else(|| asked.meaning(&near(&others)?))
+        .or_else(|| {
+            let own = asked.own();
+            Some(match own.len() {
+                1..=FEW => format!("the options of `typelift {}` are {}", verb.get_name(), own.join(", ")),
+                _ => format!("`typelift {} -h` lists the options", verb.get_name()),
+            })
+        })
+}
+
+/// The longest name whose words are in an option: `input-shape` for `--overwriteInputShape`.
+fn within<'n>(option: &str, names: impl Iterator<Item = &'n String>) -> Option<String> {
+    let mut words = String::new();
+    for letter in option.chars() {
+        words.extend(letter.is_uppercase().then_some('-'));
+        words.extend(if letter == '_' { "-".chars().next() } else { letter.to_lowercase().next() });
     }
-    if let Some(meant) = meanings.clone().find(|meant| has(verb, meant)) {
-        let is_given = arguments.iter().any(|word| ["-o", "--output"].iter().any(|it| word == it));
-        if *meant == "--in-place" && is_given {
-            return Some(format!("leave `{name}` out: -o replaces a file that is there"));
+    let words = format!("-{words}-");
+    let is_within = |name: &&String| name.len() > 3 && words.contains(&format!("-{name}-"));
+    names.filter(is_within).max_by_key(|name| name.len()).map(|name| format!("--{name}"))
+}
+
+fn has(verb: &Command, option: &str) -> bool {
+    spellings(verb).any(|known| option.split(' ').next() == Some(&known))
+}
+
+/// An option that a command does not have.
+struct Asked<'a> {
+    given: &'a str,
+    verb: &'a Command,
+    program: &'a Command,
+    arguments: &'a [OsString],
+}
+
+impl Asked<'_> {
+    fn own(&self) -> Vec<String> {
+        let own = self.verb.get_arguments().filter(|arg| !arg.is_global_set() && !arg.is_hide_set());
+        own.filter_map(Arg::get_long).filter(|name| *name != "help").map(|name| format!("--{name}")).collect()
+    }
+
+    /// What an option of this name means here, or in another command.
+    fn meaning(&self, name: &str) -> Option<String> {
+        let (verb, arguments) = (self.verb, self.arguments);
+        let said = |meant: &str| said(meant, self.program, arguments);
+        let is_here = |(owner, names, _): &&(&str, &[&str], &str)| *owner == verb.get_name() && names.contains(&name);
+        if let Some((.., meant)) = ELSEWHERE.iter().find(is_here) {
+            return Some(said(meant));
         }
-        return Some(format!("write `{}`", with_value(meant, name, arguments)));
+        let meanings = || OPTIONS.iter().filter(|(_, others)| others.contains(&name)).map(|row| row.0);
+        for other in [format!("{name}s"), name.trim_end_matches('s').to_owned()] {
+            if has(verb, &other) && other != name && !meanings().any(|meant| meant.starts_with(&other)) {
+                return Some(format!("write `{other}`"));
+            }
+        }
+        let own = |meant: &'static str| match meant.strip_prefix(verb.get_name()) {
+            Some(rest) => Some(rest.trim_start()).filter(|rest| rest.starts_with('-')),
+            None => Some(meant).filter(|meant| has(verb, meant)),
+        };
+        if let Some(meant) = meanings().find_map(own) {
+            let is_given = arguments.iter().any(|word| ["-o", "--output"].iter().any(|it| word == it));
+            if meant == "--in-place" && is_given {
+                return Some(format!("leave `{}` out: -o replaces a file that is there", self.given));
+            }
+            return Some(format!("write `{}`", with_value(meant, self.given, arguments)));
+        }
+        if MODEL.contains(&name) {
+            return Some(format!(
+                "give the model without `{}`: `{}`",
+                self.given,
+                completed(verb.get_name(), arguments)
+            ));
+        }
+        if has(verb, name) {
+            return Some(format!("write `{name}`"));
+        }
+        if let Some(meant) = meanings().find(|meant| !meant.starts_with("--")) {
+            return Some(said(meant));
+        }
+        let others = || self.program.get_subcommands().filter(|other| !other.is_hide_set());
+        let having: Vec<_> = others().filter(|other| has(other, name)).map(Command::get_name).collect();
+        if !having.is_empty() {
+            return Some(format!("`{name}` is an option of {}", having.join(", ")));
+        }
+        let bare = name.trim_start_matches('-');
+        if let Some(set) = library::get(bare) {
+            return Some(said(&format!("rewrite --use {}", set.name)));
+        }
+        let values = verb.get_positionals().flat_map(|arg| arg.get_value_names().unwrap_or_default());
+        let takes = bare.to_uppercase();
+        if values.filter(|value| !takes.is_empty() && value.split('_').any(|word| word == takes)).count() > 0 {
+            return Some(format!("give it without `{}`: `{}`", self.given, completed(verb.get_name(), arguments)));
+        }
+        // The same letter means other things elsewhere.
+        let is_long = name.starts_with("--");
+        let elsewhere = meanings().find_map(|meant| Some((others().find(|other| has(other, meant))?, meant)));
+        if let Some((other, meant)) = elsewhere.filter(|_| is_long) {
+            return Some(said(&format!("{} {meant}", other.get_name())));
+        }
+        let verbs = || VERBS.iter().filter(|(_, names)| is_long && names.contains(&bare)).map(|row| row.0);
+        verbs().next().map(said)
     }
-    if MODEL.contains(&&*dashed) {
-        let example =
-            example(verb.get_name()).map_or_else(|| format!("typelift {} MODEL.xml", verb.get_name()), str::to_owned);
-        return Some(format!("give the model without `{name}`: `{example}`"));
-    }
-    if dashed != name && has(verb, &dashed) {
-        return Some(format!("write `{dashed}`"));
-    }
-    if is_guessed && library::get(dashed.trim_start_matches('-')).is_none() {
-        return None;
-    }
-    let others: Vec<_> = program.get_subcommands().filter(|other| !other.is_hide_set() && has(other, name)).collect();
-    if !others.is_empty() {
-        let names: Vec<_> = others.iter().map(|other| other.get_name()).collect();
-        return Some(format!("`{name}` is an option of {}", names.join(", ")));
-    }
-    if let Some(set) = library::get(dashed.trim_start_matches('-')) {
-        return Some(format!("`typelift rewrite --use {}` does that", set.name));
-    }
-    let takes = name.trim_start_matches('-').to_uppercase();
-    let values = verb.get_positionals().flat_map(|arg| arg.get_value_names().unwrap_or_default());
-    if values.filter(|value| !takes.is_empty() && value.split('_').any(|word| word == takes)).count() > 0 {
-        return Some(format!("give it without `{name}`: `{}`", example(verb.get_name())?));
-    }
-    // The same letter means other things elsewhere.
-    if let Some(meant) = meanings.next().filter(|_| name.starts_with("--"))
-        && let Some(other) = program.get_subcommands().find(|other| !other.is_hide_set() && has(other, meant))
-    {
-        return Some(format!("`typelift {} {meant}` does that", other.get_name()));
-    }
-    let own = verb.get_arguments().filter(|arg| !arg.is_global_set() && !arg.is_hide_set());
-    let own = own.filter_map(Arg::get_long).filter(|name| *name != "help");
-    let own: Vec<_> = own.map(|name| format!("--{name}")).collect();
-    Some(match own.len() {
-        1..=FEW => format!("the options of `typelift {}` are {}", verb.get_name(), own.join(", ")),
-        _ => format!("`typelift {} -h` lists the options", verb.get_name()),
-    })
 }
 
 /// Fills in the device or the mode that was given with an option of another program.
@@ -420,10 +754,6 @@ fn with_value(meant: &str, name: &str, arguments: &[OsString]) -> String {
         _ if ["cpu", "gpu", "npu"].contains(&&*given) => meant.replace("DEVICE", &given),
         _ => meant.replace("DEVICE", "cpu"),
     }
-}
-
-fn example(verb: &str) -> Option<&'static str> {
-    EXAMPLES.iter().find(|(name, _)| *name == verb).map(|(_, line)| *line)
 }
 
 fn verb_of<'p>(program: &'p Command, arguments: &[OsString]) -> Option<&'p Command> {

@@ -195,6 +195,10 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
         let models: Vec<_> = paths.into_iter().map(Input::new).collect();
         files::Run { models: &models, documents: &[(saved, "the inputs")], ..files::Run::default() }.check()?;
     }
+    if let Some(path) = args.inputs.iter().chain(&args.expect).find(|path| !path.exists()) {
+        let failure = Failure::new(format!("cannot read `{}`: no such file or directory", path.display()));
+        return Err(failure.help("give an .npz file, or a folder of .npy files, as --save-inputs FILE.npz writes one"));
+    }
     terminal.answers_in_json = args.format == Format::Json;
     let mut verification = args.run.verification();
     verification.layers = args.layers;
@@ -246,13 +250,19 @@ pub(crate) fn no_runtime(reason: String) -> Failure {
 
 /// Explains why models could not be compared.
 pub(crate) fn failure(error: VerifyError) -> Failure {
-    let failure = Failure::new(error.to_string());
+    let message = error.to_string();
+    if let Some((message, help)) = message.split_once("\nhelp: ") {
+        return Failure::new(message).help(help.trim_end());
+    }
+    let failure = Failure::new(message);
     match error {
         VerifyError::Runtime(RunError::Missing(reason)) => no_runtime(reason),
         VerifyError::Lengths { ref fit, .. } if !fit.is_empty() => {
             let shapes = fit.iter().map(|shape| format!("--shape {}", shell_word(shape))).collect::<Vec<_>>();
             failure.help(format!("lengths that fit are {}", shapes.join(" ")))
         }
+        VerifyError::Unpaired(_) => failure.help("`typelift diff` says which inputs and outputs only one of the models has"),
+        VerifyError::IllTyped { .. } => failure.help("give --inputs or --shape the shapes of the model's inputs, which `typelift MODEL.xml` prints"),
         VerifyError::NoShapes => failure.help("give the shapes of inputs, such as --shape 'NAME=[1,16]'"),
         VerifyError::NotTested { .. } => failure.help("give inputs that test it with --inputs, or larger ones with --shape"),
         VerifyError::NothingDiffers => failure.help(

@@ -63,9 +63,13 @@ class Runner:
             if needs_extension and self.missing:
                 raise RuntimeError(f"{self.missing}\n{error}") from error
             raise
-        known = self._properties(device)
-        config = {**{name: value for name, value in defaults.items() if name in known}, **config}
-        compiled = self.core.compile_model(model, device, config)
+        try:
+            known = self._properties(device)
+            asked = {**{name: value for name, value in defaults.items() if name in known}, **config}
+            compiled = self.core.compile_model(model, device, asked)
+        except RuntimeError as error:
+            raise RuntimeError(self._explained(device, config) or _near_value(str(error), config) or str(error)) from error
+        config = asked
         # The weights stay in memory as long as the compiled model.
         self.compiled[key] = (compiled, compiled.create_infer_request(), holder, data)
         return _answers(compiled, [*defaults, *config, "INFERENCE_NUM_THREADS"])
@@ -76,6 +80,23 @@ class Runner:
         if not names and device in ("AUTO", "MULTI", "HETERO"):
             names = self.core.available_devices
         return {name for part in names or [device] for name in self.core.get_property(part, "SUPPORTED_PROPERTIES")}
+
+    def _explained(self, device, config):
+        """Returns what is wrong with the names of a device and its properties, and the names that exist; None if nothing is."""
+        devices = self.core.available_devices
+        parts = [part for part in device.replace(":", ",").split(",") if part not in ("AUTO", "MULTI", "HETERO", "BATCH")]
+        for part in parts:
+            if part.split(".")[0] not in [known.split(".")[0] for known in devices]:
+                return f"OpenVINO finds no device `{part}`\nhelp: {_near(part, devices)}the devices here are {', '.join(devices)}"
+        try:
+            known = self._properties(device)
+        except RuntimeError:
+            return None
+        for name in config:
+            if name not in known:
+                names = "" if _near(name, known) else f"its properties are {', '.join(sorted(known))}"
+                return f"{device} has no property `{name}`\nhelp: {_near(name, known)}{names}"
+        return None
 
     def run(self, key, inputs, is_first):
         """Runs a compiled model on (type, shape, bytes) and returns the outputs in the same form."""
@@ -114,13 +135,35 @@ class Runner:
         return {}
 
 
+def _near(name, names):
+    """Returns a suggestion of the name that is most like another; empty if none is."""
+    import difflib
+
+    found = difflib.get_close_matches(name.upper(), names, 1) or [known for known in names if name.upper() in known]
+    return f"did you mean `{found[0]}`? " if found else ""
+
+
+def _near_value(text, config):
+    """Returns the message about a wrong value of a property, with a value to write; None for other messages."""
+    import difflib
+
+    text, _, listed = text.partition("Supported values: ")
+    values = [value.strip() for value in listed.splitlines()[0].split(",")] if listed else []
+    asked = [value for value in config.values() if f" {value} " in text]
+    near = difflib.get_close_matches(asked[0].lower(), values, 1) if asked else []
+    return f"{text}Supported values: {', '.join(values)}\nhelp: write one of them, such as {(near or values)[0]}" if values else None
+
+
 def _size(path):
     """Returns the bytes of the arrays of a file, before any of them is in memory. Numbers in the file are not trusted."""
     import zipfile
 
     sizes = []
     with open(path, "rb") as stream:
-        is_archive = stream.read(2) == b"PK"
+        start = stream.read(8)
+    is_archive = start[:2] == b"PK"
+    if not is_archive and not start.startswith(b"\x93NUMPY"):
+        raise ValueError("it is neither an .npz nor an .npy file")
     if is_archive:
         with zipfile.ZipFile(path) as archive:
             for member in archive.infolist():

@@ -632,11 +632,11 @@ fn a_command_that_cannot_be_understood_gets_a_tip() {
     for (arguments, tip) in [
         (&["stats", "--json", "x.xml"][..], "write `--format json`"),
         (&["check", "--werror", "x.xml"], "write `--deny warnings`"),
-        (&["diff", "-o", "y.xml", "x.xml"], "`-o` is an option of check, convert, rewrite, view, reduce, infer"),
+        (&["diff", "-o", "y.xml", "x.xml"], "`typelift view x.xml AFTER.xml -o changes.html` does that"),
         (&["diff", "--xyz", "a.xml", "b.xml"], "the options of `typelift diff` are --format, --ignore, --all"),
         (&["convert", "--algin", "pytorch", "x.xml"], "did you mean `--align`?"),
         (&["dif", "x.xml"], "did you mean `diff`?"),
-        (&["lint", "x.xml"], "`typelift check` does that"),
+        (&["lint", "x.xml"], "`typelift check x.xml` does that"),
     ] {
         let output = Command::new(env!("CARGO_BIN_EXE_typelift")).args(arguments).output().unwrap();
         let said = String::from_utf8(output.stderr).unwrap();

@@ -2,11 +2,15 @@
 //! the right one in its place, the command of the case reports less.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
 use crate::fixtures::Directive;
 use typelift::findings::{Code, Severity};
+use typelift::promote::ElementType;
+use typelift::{Checking, Device, Weights, xml};
 
 fn run(arguments: &[&str], folder: &Path) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_typelift")).args(arguments).current_dir(folder).output().unwrap();
@@ -116,5 +120,52 @@ fn every_page_has_examples_that_are_wrong_and_right() {
             after.len() < before.len() || is_other,
             "{code}: {before:?} of the wrong example, {after:?} of the right one"
         );
+    }
+}
+
+/// Returns the templates of the messages of all fixtures, each after its code, in `messages.txt`.
+fn messages() -> String {
+    let mut found = BTreeSet::new();
+    let folders = std::fs::read_dir(cases().join("..")).unwrap().map(|entry| entry.unwrap().path());
+    let files = folders.filter(|path| path.is_dir()).flat_map(|folder| std::fs::read_dir(folder).unwrap());
+    for file in files.map(|entry| entry.unwrap().path()).filter(|path| path.extension().is_some_and(|it| it == "xml")) {
+        let bytes = std::fs::read(&file).unwrap();
+        let weights = Weights::open(&file.with_extension("bin")).unwrap();
+        let list = match xml::decode_utf8(bytes) {
+            Ok(text) => everything().run(&Arc::new(text), &weights).findings,
+            Err(refusal) => vec![*refusal],
+        };
+        found.extend(list.iter().map(|found| format!("{}: {}\n", found.code, found.message.template())));
+    }
+    found.retain(|line| line.replace("{}", "").split(": ").nth(1).is_some_and(|words| words.trim().len() > 8));
+    found.into_iter().collect()
+}
+
+/// A check with all requirements.
+fn everything() -> Checking {
+    Checking {
+        precisions: vec![ElementType::F16, ElementType::Bf16, ElementType::I32],
+        devices: vec![Device::Cpu, Device::Gpu, Device::Npu],
+        ..Checking::default()
+    }
+}
+
+/// `messages.txt` has the messages of the fixtures; `UPDATE_DOCS=1` writes it.
+#[test]
+fn a_message_leads_to_its_code() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("messages.txt");
+    let now = messages();
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&path, &now).unwrap();
+    }
+    assert!(std::fs::read_to_string(&path).unwrap() == now, "messages.txt is out of date: run with UPDATE_DOCS=1");
+    for (text, code) in [
+        ("`Add` needs inputs of one type, but has f32 and i64", "type-mismatch"),
+        ("error: Add needs inputs of one type, but has f32 and i64", "type-mismatch"),
+        ("error[stale-port]: output 0 of `x` declares f32", "stale-port"),
+        ("the .bin is a Git LFS pointer of 68 bytes, not the weights", "wrong-weights"),
+    ] {
+        let answer = run(&["explain", text], Path::new("."));
+        assert!(answer.contains(&format!("did you mean `{code}`?")), "{answer}");
     }
 }

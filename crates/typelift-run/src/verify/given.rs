@@ -9,6 +9,8 @@ use super::pairing::{self, Pair, ids};
 use super::runner::Runner;
 use typelift::Model;
 use typelift::edit::inputs_outputs::End;
+use typelift::graph::OutputPort;
+use typelift::shape::Shape;
 
 /// An output that the user expects.
 #[derive(Clone, Debug)]
@@ -50,8 +52,9 @@ fn parse_key(key: &str) -> Option<(usize, usize, &str)> {
 impl<'p> Arrays<'p> {
     /// Reads them within the memory limit of a model.
     pub(super) fn read(runner: &mut dyn Runner, path: &'p Path, model: &Model) -> Result<Self, VerifyError> {
-        let arrays =
-            runner.arrays(path, model.weights().memory()).map_err(|error| VerifyError::Inputs(error.to_string()))?;
+        let arrays = runner
+            .arrays(path, model.weights().memory())
+            .map_err(|error| VerifyError::Inputs(format!("cannot read the arrays of `{}`: {error}", path.display())))?;
         let array = |(key, tensor): (String, Tensor)| {
             let (sample, step, name) = parse_key(&key).unwrap_or((0, 0, &key));
             Array { sample, step, name: name.to_owned(), tensor, is_used: false }
@@ -76,7 +79,7 @@ impl<'p> Arrays<'p> {
                 let is_named =
                     |name: &str| names[pair.a].iter().any(|known| known == name) || name == format!("input_{}", pair.a);
                 let Some(tensor) = self.take(at, step, is_named, place, inputs.len()) else {
-                    return Err(self.missing(&pair.name));
+                    return Err(self.missing(&pair.name, port(models[0], pair.a)));
                 };
                 for (side, position) in [pair.a, pair.b].into_iter().enumerate() {
                     tensors[side][position] = Some(converted(models[side], position, &pair.name, &tensor)?);
@@ -145,21 +148,43 @@ impl<'p> Arrays<'p> {
         Some(array.tensor.clone())
     }
 
-    fn missing(&self, input: &str) -> VerifyError {
-        let has: Vec<_> = self.list.iter().map(|array| format!("`{}`", array.name)).collect();
+    fn missing(&self, input: &str, port: Option<&OutputPort>) -> VerifyError {
+        let has: Vec<_> =
+            self.list.iter().map(|array| format!("`{}` {}", array.name, described(&array.tensor))).collect();
         let (path, has) = (self.path.display(), has.join(", "));
-        VerifyError::Inputs(format!("`{path}` has no array for input `{input}`; it has {has}"))
+        let takes = port.map_or(String::new(), |port| format!(" {}{}", port.element_type(), port.shape()));
+        VerifyError::Inputs(format!("`{path}` has no array for input `{input}`{takes}; it has {has}"))
     }
 }
 
+/// The output of the Parameter of an input.
+fn port(model: &Model, position: usize) -> Option<&OutputPort> {
+    let id = ids(End::Input, model).get(position).copied()?;
+    model.graph().output(id.output(0))
+}
+
+fn described(tensor: &Tensor) -> String {
+    let dims: Vec<_> = tensor.dims.iter().map(ToString::to_string).collect();
+    format!("{}[{}]", tensor.element_type, dims.join(","))
+}
+
 fn converted(model: &Model, position: usize, name: &str, tensor: &Tensor) -> Result<Tensor, VerifyError> {
-    let id = ids(End::Input, model).get(position).copied();
-    let port = id.and_then(|id| model.graph().output(id.output(0)));
+    let port = port(model, position);
     let ty = port.map_or(tensor.element_type, |port| port.element_type());
-    tensor.as_type(ty).ok_or_else(|| {
-        VerifyError::Inputs(format!(
-            "the array for input `{name}` is {}, which does not match the model",
-            tensor.element_type
-        ))
+    tensor.as_type(ty).ok_or_else(|| unfit(name, tensor, port))
+}
+
+/// The error for the first array of a sample whose shape its input does not take; `None` if all do.
+pub(super) fn misshapen(model: &Model, inputs: &[Pair], sample: &Sample) -> Option<VerifyError> {
+    inputs.iter().find_map(|pair| {
+        let (tensor, port) = (&sample.a[0][pair.a], port(model, pair.a)?);
+        let given = Shape::fixed(tensor.dims.iter().map(|&dim| i64::try_from(dim).unwrap_or(i64::MAX)));
+        (!given.is_compatible(port.shape())).then(|| unfit(&pair.name, tensor, Some(port)))
     })
+}
+
+fn unfit(name: &str, tensor: &Tensor, port: Option<&OutputPort>) -> VerifyError {
+    let takes = port.map_or(String::new(), |port| format!("{}{}", port.element_type(), port.shape()));
+    let has = described(tensor);
+    VerifyError::Inputs(format!("the array for input `{name}` is {has}, but the model takes {takes}"))
 }

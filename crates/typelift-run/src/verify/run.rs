@@ -211,7 +211,8 @@ impl Work<'_> {
             let session = self.load(runner, &ran)?;
             let run = |sample: Sample| {
                 let dims = inputs.iter().map(|pair| sample.a[0][pair.a].dims.clone()).collect();
-                let fixed = sizing.fixed(&dims)?;
+                let fixed =
+                    sizing.fixed(&dims).map_err(|error| given::misshapen(a, &inputs, &sample).unwrap_or(error))?;
                 let outputs = session.run_both(runner, &sample)?;
                 self.check_shapes([&fixed[0], &fixed[1]], &outputs)?;
                 Ok(Done { sample, outputs, ran: ran.clone(), short: coverage::short(&fixed[0], a, 2) })

@@ -213,6 +213,15 @@ pub(crate) fn directory(path: &Path) -> &Path {
 /// Signatures of file formats that users pass by mistake: offset, bytes, name of the format, and how to convert it.
 const FORMATS: &[(usize, &[u8], &str, &str)] = &[
     (0, b"\x1f\x8b", "compressed with gzip", "decompress it with `gunzip` first"),
+    (0, b"\xfd7zXZ\0", "compressed with xz", "decompress it with `unxz` first"),
+    (0, b"BZh", "compressed with bzip2", "decompress it with `bunzip2` first"),
+    (0, b"\x28\xb5\x2f\xfd", "compressed with zstd", "decompress it with `unzstd` first"),
+    (0, b"7z\xbc\xaf", "a 7-Zip archive", "unpack it first"),
+    (257, b"ustar", "a tar archive", "unpack it with `tar -xf` first"),
+    (0, b"\x7fELF", "a program or a library", "give the .xml of the model"),
+    (0, b"%PDF", "a PDF document", "give the .xml of the model"),
+    (0, b"\xff\xd8\xff", "a JPEG image", "give the .xml of the model"),
+    (0, b"\x93NUMPY", "an array of NumPy", "give the .xml of the model"),
     (0, b"PK\x03\x04", "a ZIP archive", "unpack it, or convert the model in it with `ovc`"),
     (0, b"\x89HDF", "an HDF5 file, such as a Keras model", "convert it with `ovc` first"),
     (

@@ -22,8 +22,10 @@ pub fn try_actions(model: &Model, found: &mut [Diagnostic]) {
     if left.is_empty() {
         return;
     }
-    // A conversion does not change errors of the reader.
-    let unread = found.iter().any(|it| it.is_error() && it.actions().next().is_none() && it.layer.is_none());
+    // A conversion does not change errors of the reader, and needs the weights.
+    let is_kept =
+        |it: &Diagnostic| it.code == Code::MissingWeights || it.actions().next().is_none() && it.layer.is_none();
+    let unread = found.iter().any(|it| it.is_error() && is_kept(it));
     let known = Known::errors(&infer(&mut model.clone()));
     for (rules, align) in conversions() {
         if left.is_empty() {

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use typelift_promote::ElementType;
+
 use super::{Parser, Section};
 use crate::base::names::nearest;
 use crate::ops::{self, AttrKind};
@@ -20,6 +22,14 @@ struct Head {
     shared: bool,
 }
 
+/// Explains how the attributes of an operation are written; `ty` is an element type that was written as an input.
+fn in_braces(layer: &LayerTerm, ty: Option<&str>) -> String {
+    let names: Vec<_> = rows_of(layer).iter().flat_map(|row| row.attribute_names()).collect();
+    let typed = names.iter().find(|name| ty.is_some() && name.ends_with("_type"));
+    let (name, value) = (typed.or(names.first()).unwrap_or(&"NAME"), ty.unwrap_or("…"));
+    format!("attributes follow the inputs in braces: `{}(…) {{{name}={value}}}`", layer.operation)
+}
+
 impl Parser<'_> {
     /// Parses a tensor or an operation. The flag is true if `?` follows a tensor.
     pub(super) fn named(&mut self, start: usize) -> Result<(usize, bool), NotationError> {
@@ -31,6 +41,9 @@ impl Parser<'_> {
         }
         if let (false, Some(file)) = (is_quoted || self.mode == Section::Pattern, self.file(&text)?) {
             return Ok((self.put(start..self.cursor.at, TermKind::File(file.into()))?, false));
+        }
+        if let Some(error) = self.foreign_operation(start, &text).filter(|_| !is_quoted) {
+            return Err(error);
         }
         let word_end = self.cursor.at;
         if let Some(head) = self.operation_ahead(start, &text, is_quoted)? {
@@ -53,6 +66,22 @@ impl Parser<'_> {
                 None => Ok((self.bound(start, &text)?, false)),
             },
         }
+    }
+
+    /// The error for an operation in the notation of another program: `opset7.Gelu(x)`, `ov::Gelu(x)`.
+    fn foreign_operation(&self, start: usize, set: &str) -> Option<NotationError> {
+        let mut ahead = self.cursor.clone();
+        let joined = ["::", "."].into_iter().any(|sign| ahead.eat_here(sign));
+        let name = ahead.word().to_owned();
+        let end = ahead.at;
+        if !joined || ops::revisions(&name).is_empty() && !set.starts_with("opset") || !ahead.eat_here("(") {
+            return None;
+        }
+        let known = set.strip_prefix("opset").filter(|_| ops::lookup(&name, set).is_some());
+        let version = known.map(|number| format!("-{number}")).unwrap_or_default();
+        let near = nearest(&name, ops::all().map(|row| row.name())).unwrap_or(&name);
+        let error = self.cursor.error(start..end, "an operation is written without the name of its operation set");
+        Some(error.with_help(format!("write `{near}{version}(…)`")))
     }
 
     /// Parses the rest of an operation up to its closing parenthesis. `None` if it is not an operation.
@@ -201,8 +230,7 @@ impl Parser<'_> {
         let least = rows_of(&layer).iter().map(|row| *row.input_counts().start()).max().unwrap_or(usize::MAX);
         while !self.cursor.eat(")") {
             if self.cursor.sees("=") {
-                let help = format!("attributes follow the inputs in braces: `{}(…) {{axis=1}}`", layer.operation);
-                return Err(self.cursor.expected("`,` or `)`").with_help(help));
+                return Err(self.cursor.expected("`,` or `)`").with_help(in_braces(&layer, None)));
             }
             if !layer.inputs.is_empty() {
                 self.cursor.expect(",")?;
@@ -346,8 +374,15 @@ impl Parser<'_> {
             (least, usize::MAX) => format!("{least} or more"),
             (least, most) => format!("{least} to {most}"),
         };
-        let message = format!("`{}` takes {takes} inputs, not {count}", layer.operation);
-        Err(self.cursor.error(layer.head.clone(), message))
+        let inputs = if takes == "1" { "input" } else { "inputs" };
+        let message = format!("`{}` takes {takes} {inputs}, not {count}", layer.operation);
+        let error = self.cursor.error(layer.head.clone(), message);
+        if count < *counts.end() || rows.iter().all(|row| row.attribute_names().next().is_none()) {
+            return Err(error);
+        }
+        let texts = layer.inputs.iter().filter_map(|&input| self.cursor.text.get(self.span(input)));
+        let mut words = texts.map(|text| text.trim_matches(['"', ' ']));
+        Err(error.with_help(in_braces(layer, words.find(|word| ElementType::from_name(word).is_some()))))
     }
 
     fn attributes(&mut self, layer: &mut LayerTerm) -> Result<(), NotationError> {

@@ -203,6 +203,9 @@ impl Parser<'_> {
         let error = self.cursor.error(span, format!("`{text}` is not in the pattern"));
         let error = error.with_help(match text {
             "_" => "`_` is any tensor; give it a name in the pattern".to_owned(),
+            _ if typelift_promote::ElementType::from_name(text).is_some() => {
+                format!("an element type is an attribute, in braces after the inputs: `Convert(x) {{destination_type={text}}}`")
+            }
             _ if ops::revisions(text).is_empty() => {
                 let all: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
                 format!("it has {}", all.join(", "))

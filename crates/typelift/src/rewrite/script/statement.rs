@@ -136,7 +136,11 @@ static KINDS: [Kind; 25] = [
         Ok(Statement { file: Some(file.clone()), ..Statement::new(kind, file.display(), run) })
     }),
     kind("set", "set CONSTANT = EXPRESSION", Touches::Layers, |kind, cursor| {
-        with_value(cursor.name("a constant")?, kind, cursor, "=", act::set)
+        let name = cursor.name("a constant")?;
+        if cursor.sees(":") {
+            return Err(cursor.expected("`=`").with_help(INPUT));
+        }
+        with_value(name, kind, cursor, "=", act::set)
     }),
     kind("info", "info [LAYER] : KEY/KEY = VALUE", Touches::Layers, info),
     kind("keep", "keep f32 NAME, …", Touches::Layers, |kind, cursor| {
@@ -242,8 +246,12 @@ const fn kind(
 
 const REMOVAL: &str = "`remove output NAME` removes an output; `redirect LAYER -> TENSOR` connects the consumers of a layer to a tensor before it, and removes it";
 
+const INPUT: &str = "`input NAME : TYPE[SHAPE]` changes the type and the shape of an input";
+const INSERTION: &str = "`before NAME : Relu(_)` and `after NAME : Relu(_)` add layers";
+
 /// Words of other programs that begin no statement, each with the statement that does it.
-const FOREIGN: [(&str, &str); 12] = [
+const FOREIGN: [(&str, &str); 18] = [
+    ("append", INSERTION),
     ("batch", "`input NAME : [1,…]` changes the shape of an input"),
     (
         "cast",
@@ -254,11 +262,16 @@ const FOREIGN: [(&str, &str); 12] = [
     ("drop", REMOVAL),
     ("extract", "`cut A .. B` keeps the layers between tensors"),
     ("fuse", "a rule is `PATTERN => REPLACEMENT`, such as `Multiply(x, Sigmoid(x)) => Swish-4(x)`"),
-    ("insert", "`before NAME : Relu(_)` and `after NAME : Relu(_)` add layers"),
+    ("insert", INSERTION),
     ("replace", "a rule is `PATTERN => REPLACEMENT`, such as `Relu(x) => Gelu-7(x)`"),
-    ("reshape", "`input NAME : [1,3,224,224]` changes the shape of an input"),
+    ("reshape", INPUT),
+    ("set-shape", INPUT),
+    ("set-type", INPUT),
+    ("set_shape", INPUT),
+    ("set_type", INPUT),
+    ("shape", INPUT),
     ("transpose", "`before NAME : Transpose(_, [0, 3, 1, 2])` adds a Transpose"),
-    ("type", "`input NAME : TYPE` changes the type of an input"),
+    ("type", INPUT),
 ];
 
 impl Script {
@@ -295,6 +308,12 @@ impl Script {
         let start = cursor.at;
         let name = cursor.run(|c| c.is_alphanumeric() || "_-./".contains(c));
         let rest = &text[start..range.end];
+        // `input_ids : i32` lacks its first word.
+        let mut ahead = cursor.clone();
+        if !rest.contains("=>") && ahead.eat(":") && tensor_type(&mut ahead).is_ok() && ahead.is_done() {
+            let error = cursor.error(start..range.end, "a statement begins with a word");
+            return Err(error.with_help(format!("write `input {}`, or `output {name} : TYPE`", rest.trim())));
+        }
         let is_rule = rest.contains("=>") || rest.contains('(') || ["try", "once"].contains(&name);
         let foreign = FOREIGN.iter().find(|(word, _)| *word == name).map(|(_, help)| (*help).to_owned());
         let words = KINDS.iter().map(|kind| kind.word).chain(["def"]);

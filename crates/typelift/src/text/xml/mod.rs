@@ -35,7 +35,7 @@ use thiserror::Error;
 use crate::base::file::{open_regular, other_format};
 use crate::base::progress::Stage;
 use crate::base::span::Span;
-use crate::findings::{Code, Diagnostic, Diagnostics, message};
+use crate::findings::{Code, Diagnostic, Diagnostics, Text, message};
 use crate::model::graph::{Layer, Model};
 use crate::model::weights::Weights;
 
@@ -174,29 +174,39 @@ fn not_a_model(bytes: &[u8]) -> Option<Diagnostic> {
 /// # Errors
 /// A diagnostic that names the first byte that is not UTF-8, or the kind of file.
 pub fn decode_utf8(bytes: Vec<u8>) -> Result<String, Box<Diagnostic>> {
-    if let Some(refusal) = not_a_model(&bytes) {
+    if let Some(refusal) = not_a_model(&bytes).or_else(|| wide(&bytes)) {
         return Err(refusal.into());
     }
     String::from_utf8(bytes).map_err(|error| not_utf8(&error).into())
 }
 
-/// The finding for a text that is not UTF-8.
+/// The finding for a text of wide characters, with or without a byte order mark.
+fn wide(bytes: &[u8]) -> Option<Diagnostic> {
+    let name = match bytes {
+        [0xFF, 0xFE, 0, 0, ..] | [0, 0, 0xFE, 0xFF, ..] => "UTF-32",
+        [b'<', 0, 0, 0, ..] => "UTF-32LE",
+        [0, 0, 0, b'<', ..] => "UTF-32BE",
+        [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] => "UTF-16",
+        [b'<', 0, ..] => "UTF-16LE",
+        [0, b'<', ..] => "UTF-16BE",
+        _ => return None,
+    };
+    let message = message!("the text is {}: OpenVINO reads that, Typelift reads UTF-8 only"; Text(name));
+    let help = message!("convert the file to UTF-8: `iconv -f {} -t UTF-8 model.xml > utf8.xml`"; Text(name));
+    Some(Diagnostic::new(Code::XmlSyntax, message).help(help))
+}
+
+/// The finding for bytes that are not UTF-8: a text in an older encoding, or no text.
 fn not_utf8(error: &FromUtf8Error) -> Diagnostic {
-    match error.as_bytes() {
-        [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] | [b'<', 0, ..] | [0, b'<', ..] => {
-            Diagnostic::new(Code::XmlSyntax, "the text is UTF-16: OpenVINO reads that, Typelift reads UTF-8 only")
-                .help("convert the file to UTF-8: `iconv -f UTF-16 -t UTF-8 model.xml > utf8.xml`")
-        }
-        bytes => {
-            let at = error.utf8_error().valid_up_to();
-            let line = bytes[..at].iter().filter(|&&byte| byte == b'\n').count() + 1;
-            let message = message!("byte {}, in line {}, is not UTF-8, and Typelift reads UTF-8 only"; at, line);
-            Diagnostic::new(Code::XmlSyntax, message).help(
-                "if the file is a model, convert it to UTF-8: `iconv -f LATIN1 -t UTF-8 model.xml > utf8.xml`; otherwise give \
-                 the .xml of the model",
-            )
-        }
-    }
+    let bytes = error.as_bytes();
+    let at = error.utf8_error().valid_up_to();
+    let line = bytes[..at].iter().filter(|&&byte| byte == b'\n').count() + 1;
+    let message = message!("byte {}, in line {}, is not UTF-8, and Typelift reads UTF-8 only"; at, line);
+    let help = match bytes.trim_ascii_start() {
+        [b'<' | 0xEF, ..] => "convert the file to UTF-8: `iconv -f LATIN1 -t UTF-8 model.xml > utf8.xml`",
+        _ => "the file is no text: give the .xml of the model",
+    };
+    Diagnostic::new(Code::XmlSyntax, message).help(help)
 }
 
 /// Returns the position of a layer's name in the text of `model`; empty for an added layer.

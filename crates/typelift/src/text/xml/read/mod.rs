@@ -255,7 +255,8 @@ impl<'a> Read<'a> {
     fn read_rest(&mut self) -> Result<(), Fatal> {
         if let Some(at) = memchr::memchr(0, &self.source.as_bytes()[..self.tokens.position()]) {
             let refusal = Diagnostic::new(Code::XmlSyntax, "the text has a NUL byte");
-            return Err(refusal.at(Span::new(at, at + 1), "OpenVINO stops reading here").into());
+            let help = "get a fresh copy of the file: it was damaged, or only a part of it was written";
+            return Err(refusal.at(Span::new(at, at + 1), "OpenVINO stops reading here").help(help).into());
         }
         let Some(span) = self.tokens.rest()? else { return Ok(()) };
         let text = span.text(self.source).trim_start();
