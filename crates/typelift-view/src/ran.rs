@@ -1,17 +1,21 @@
 //! The layers that a plugin ran, as the page shows them: in the type in which they were computed.
 
-use foldhash::{HashMap, HashSet};
+use foldhash::HashMap;
 use serde::Serialize;
 use typelift::{Graph, Layer};
-use typelift_run::execution::{Became, Led, Ran, RanLayer};
+use typelift_run::execution::{AddedLayer, Became, Kernels, Led, Ran, RanLayer};
 
 /// A run of the model.
 #[derive(Serialize)]
 pub(crate) struct Run<'a> {
     /// The layers of the model's own graph.
     layers: Vec<Computed<'a>>,
-    /// The Reorders and Converts that the plugin added.
+    /// The layers that the plugin added, such as Reorders and Converts.
     added: Vec<Added<'a>>,
+    /// The kernels, with those of added layers.
+    kernels: &'a [Kernels],
+    /// The time of all executed layers in microseconds.
+    us: u64,
 }
 
 /// The result of compilation for a layer.
@@ -41,12 +45,18 @@ struct Computed<'a> {
     weights: Vec<(&'a str, &'a str)>,
 }
 
-/// A layer that the plugin added between two others.
+/// A layer that the plugin added.
 #[derive(Serialize)]
 struct Added<'a> {
-    from: &'a str,
-    to: &'a str,
+    /// The layers of the model around it, if its name tells them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to: Option<&'a str>,
+    exec: &'a str,
     text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    us: Option<u64>,
 }
 
 impl<'a> Run<'a> {
@@ -68,7 +78,7 @@ impl<'a> Run<'a> {
             let arriving = weights.get(layer.name.as_str()).cloned().unwrap_or_default();
             Computed::of(layer, &precisions, arriving)
         });
-        Self { layers: layers.collect(), added: added(graph, ran) }
+        Self { layers: layers.collect(), added: added(graph, ran), kernels: &ran.kernels, us: ran.counts.us }
     }
 }
 
@@ -106,21 +116,22 @@ impl<'a> Computed<'a> {
     }
 }
 
-/// The layers that the plugin added on edges of the model. It names them `PRODUCER_from_to_CONSUMER`.
+/// The layers that the plugin added. It names those on edges of the model `PRODUCER_from_to_CONSUMER`.
 fn added<'a>(graph: &'a Graph, ran: &'a Ran) -> Vec<Added<'a>> {
     let known: HashMap<&str, &Layer> = graph.layers().map(|layer| (layer.name(), layer)).collect();
-    let mut found = Vec::new();
-    for layer in &ran.added {
-        let cuts: Vec<usize> = layer.exec.match_indices('_').map(|(at, _)| at).collect();
-        let producer = cuts.iter().rev().find_map(|&at| known.get(&layer.exec[..at]));
-        let consumer = cuts.iter().find_map(|&at| known.get(&layer.exec[at + 1..]));
-        let (Some(producer), Some(consumer)) = (producer, consumer) else { continue };
-        let users: HashSet<_> = graph.users(producer.id()).collect();
+    let added = ran.added.iter().map(|layer| {
+        let ends = ends(graph, &known, layer);
         let [from, to] = [&layer.from, &layer.to].map(|types| types.first().copied().unwrap_or("?"));
-        if users.contains(&consumer.id()) {
-            let text = format!("{} {from} → {to}", layer.ty);
-            found.push(Added { from: producer.name(), to: consumer.name(), text });
-        }
-    }
-    found
+        let text = format!("{} {from} → {to}", layer.ty);
+        Added { from: ends.map(|ends| ends.0), to: ends.map(|ends| ends.1), exec: &layer.exec, text, us: layer.us }
+    });
+    added.collect()
+}
+
+/// The producer and the consumer around an added layer.
+fn ends<'a>(graph: &Graph, known: &HashMap<&str, &'a Layer>, layer: &AddedLayer) -> Option<(&'a str, &'a str)> {
+    let cuts: Vec<usize> = layer.exec.match_indices('_').map(|(at, _)| at).collect();
+    let producer = *cuts.iter().rev().find_map(|&at| known.get(&layer.exec[..at]))?;
+    let consumer = *cuts.iter().find_map(|&at| known.get(&layer.exec[at + 1..]))?;
+    graph.users(producer.id()).any(|user| user == consumer.id()).then(|| (producer.name(), consumer.name()))
 }

@@ -22,6 +22,23 @@ fn a_page_shows_the_types_of_a_run() {
     assert_eq!(data["runs"].as_array().unwrap().len(), 1);
 }
 
+/// A page left out the layers that the plugin added, which took most of the time.
+#[test]
+fn a_page_has_the_times_of_all_executed_layers() {
+    let folder = folder();
+    for model in ["types_ways", "weights_ways"] {
+        let exec = format!("{model}.exec.xml");
+        let page = run(&folder, &["view", &format!("{model}.xml"), "--ran", &exec, "-o", "-"]);
+        let run = data(&page.stdout)["runs"][0].clone();
+        let sum = |list: &str| -> u64 {
+            run[list].as_array().unwrap().iter().map(|layer| layer["us"].as_u64().unwrap_or(0)).sum()
+        };
+        assert_eq!(sum("kernels"), run["us"].as_u64().unwrap());
+        assert!(sum("layers") + sum("added") <= sum("kernels"), "{model}");
+        assert!(!run["added"].as_array().unwrap().is_empty(), "{model}");
+    }
+}
+
 /// A second run is shown next to the first one.
 #[test]
 fn a_page_shows_two_runs_side_by_side() {

@@ -253,7 +253,7 @@ for (const change of data.changes) if (change.kind !== "names") markInside(boxOf
 // The layers as a plugin ran them, by path; and the layers that it added, by the names at both ends.
 const runs = data.runs.map((run) => ({
   layers: new Map(run.layers.map((layer) => [layer.path, layer])),
-  added: new Map(run.added.map((layer) => [`${layer.from}\n${layer.to}`, layer])),
+  added: new Map(run.added.filter(({ from }) => from).map((layer) => [`${layer.from}\n${layer.to}`, layer])),
 }));
 
 // The types in which the layers of a group computed, the most frequent first: as a plugin ran them, or else as inferred.

@@ -93,7 +93,7 @@ function details(item, constant = null) {
   panel.hidden = !item;
   document.body.classList.toggle("detailed", Boolean(item));
   if (!item) return;
-  const name = item.end ?? item.name, copy = make("button", { class: "copy", title: "Copy the name", "aria-label": "Copy the name", onclick: () => copied(copy, item.name) }, "Copy");
+  const name = item.end ?? item.name, copy = make("button", { class: "copy", title: "Copy the name", "aria-label": "Copy the name", onclick: () => copied(copy, name) }, "Copy");
   panel.replaceChildren(closing(panel), make("h2", {}, name, " ", copy), ...(item.end ? [make("div", { class: "faint mono" }, item.name)] : []), ...closedLayer(namesAt.get(constant)), ...trail(item), ...(item.kind === "layer" ? layerDetails(item, constant) : groupDetails(item)));
   panel.scrollTop = 0;
   if (item.kind === "layer" && item.outputs.length) why(item, 0);

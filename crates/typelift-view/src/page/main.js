@@ -53,7 +53,7 @@ function paint(dark) {
 function neighbour(key) {
   // Down leads into an open group.
   if (key === "ArrowDown" && selected.open && selected.items) {
-    const inner = shownBoxes.filter(({ item }) => item.up === selected || item.up?.up === selected && item.up.kind === "graph");
+    const inner = shownBoxes.filter(({ item }) => item.kind !== "graph" && (item.up === selected || item.up?.up === selected && item.up.kind === "graph"));
     if (inner.length) return inner.reduce((top, next) => next.y < top.y ? next : top).item;
   }
   const spot = spots.get(standIn(selected));
@@ -70,6 +70,7 @@ function neighbour(key) {
 function graphKey(event) {
   if (event.key === "Escape") {
     if (bright) follow(null); else if (selected) select(null); else fit();
+    say(selected ? spoken(selected) : "nothing selected");
   } else if (event.key === "Enter" && opens(selected)) { flip(selected); say(spoken(selected)); }
   else if (event.key === "Backspace" && selected) {
     const up = selected.up?.kind === "graph" ? selected.up.up : selected.up;
@@ -77,7 +78,7 @@ function graphKey(event) {
     go(up);
     say(spoken(up));
   } else if (event.key.startsWith("Arrow")) {
-    const next = selected ? neighbour(event.key) : shownBoxes[0]?.item;
+    const next = selected ? neighbour(event.key) : (shownBoxes.find(({ item }) => item.op === "Parameter") ?? shownBoxes[0])?.item;
     if (next) go(next);
     say(next ? spoken(next) : "nothing there");
   } else return;

@@ -11,23 +11,28 @@ function timesBy(layers, key) {
   return [...sums.values()].sort((a, b) => b.us - a.us);
 }
 const blockOf = (path) => { let found = null; for (let up = find(path)?.up; up; up = up.up) if (up.kind === "group") found = up; return found; };
-const timeRow = (title, { us, count }, sum) => make("tr", {}, make("td", {}, title), make("td", { class: "number" }, micros(us)), make("td", { class: "number" }, percent(us / sum)), make("td", { class: "number faint" }, grouped(count)));
+const timeRow = (title, { us, count }, sum) => make("tr", {}, make("td", {}, title), make("td", { class: "number" }, micros(us)), make("td", { class: "number" }, percent(us / sum)), make("td", { class: "number faint" }, count && grouped(count)));
 function timeTable(title, rows, sum, titleOf) {
   const head = make("tr", {}, ...[title, "time", "share", "layers"].map((text) => make("th", { scope: "col" }, text)));
   return rows.length ? [make("table", { class: "times" }, make("thead", {}, head), make("tbody", {}, ...rows.slice(0, 40).map((row) => timeRow(titleOf(row), row, sum))))] : [];
 }
+const total = (rows) => rows.reduce((sum, { us = 0 }) => sum + us, 0), ADDED = "added by the plugin";
 const which = (at) => runs.length > 1 ? `Run ${at + 1}: ` : "";
 function runList() {
   return data.runs.flatMap((run, at) => {
-    const timed = run.layers.filter(({ us }) => us), sum = timed.reduce((sum, { us }) => sum + us, 0);
-    const blocks = timesBy(timed, ({ path }) => blockOf(path)), kernels = timesBy(timed, ({ kind, type }) => `${kind} ${type ?? ""}`.trim());
+    const sum = run.us, blocks = timesBy(run.layers.filter(({ us }) => us), ({ path }) => blockOf(path));
+    const kernels = run.kernels.filter(({ us }) => us).map(({ type, precision, count, us }) => ({ name: `${type} ${precision}`, count, us }));
+    const added = [...run.added].sort((a, b) => (b.us ?? 0) - (a.us ?? 0)), ofAdded = total(added), rest = sum - total(blocks) - ofAdded;
+    for (const row of [{ name: ADDED, us: ofAdded, count: added.length }, { name: "other layers of the plugin", us: rest, count: "" }]) if (row.us > 0) blocks.push(row);
+    blocks.sort((a, b) => b.us - a.us);
+    const ends = ({ from, to, exec }) => from ? [make("span", { class: "faint" }, " between "), reach(from, from, called(from)), " and ", reach(to, to, called(to))] : [make("span", { class: "faint", title: exec }, ` ${last(exec)}`)];
     const counts = ["fused", "inside", "folded"].map((became) => [became, run.layers.filter((layer) => layer.became === became)]).filter(([, all]) => all.length);
     const layerLinks = (all) => all.slice(0, 200).map(({ path, exec }) => make("div", {}, reach(path, path, called(path)), ...(exec ? [make("span", { class: "faint" }, ` → ${last(exec)}`)] : [])));
     return [
       make("h3", {}, `${which(at)}${plural(run.layers.length, "layer")}${sum ? ", " + micros(sum) : ", without times"}`),
-      ...timeTable("Block", blocks, sum, ({ name }) => name ? link({ title: name.path }, name.path, () => go(name), groupName(name)) : "outside of blocks"),
+      ...timeTable("Block", blocks, sum, ({ name }) => name?.path ? link({ title: name.path }, name.path, () => go(name), groupName(name)) : name ?? (groups.length ? "outside of blocks" : "layers of the model")),
       ...timeTable("Kernel and type", kernels, sum, ({ name }) => name),
-      ...(run.added.length ? [make("details", {}, make("summary", {}, `${plural(run.added.length, "layer")} added by the plugin`), ...run.added.slice(0, 200).map(({ from, to, text }) => make("div", {}, text, make("span", { class: "faint" }, " between "), reach(from, from, called(from)), " and ", reach(to, to, called(to)))))] : []),
+      ...(added.length ? [make("details", {}, make("summary", {}, `${plural(added.length, "layer")} ${ADDED}`), ...added.slice(0, 200).map((layer) => make("div", {}, layer.text, ...(layer.us ? [" · " + micros(layer.us)] : []), ...ends(layer))))] : []),
       ...counts.map(([became, all]) => make("details", {}, make("summary", {}, `${plural(all.length, "layer")} ${{ fused: "fused into others", inside: "inside others, by their place", folded: "computed when the model was compiled" }[became]}`), ...layerLinks(all))),
     ];
   });
@@ -35,8 +40,7 @@ function runList() {
 // The time of a group as a plugin ran it.
 function ranGroup(group) {
   return data.runs.flatMap((run, at) => {
-    const own = new Set(layersIn(group).map(({ path }) => path)), timed = run.layers.filter(({ path, us }) => us && own.has(path)), us = timed.reduce((sum, layer) => sum + layer.us, 0);
-    const all = run.layers.reduce((sum, layer) => sum + (layer.us ?? 0), 0);
-    return us ? [make("div", {}, `${which(at)}${micros(us)}, ${percent(us / all)} of the run`)] : [];
+    const own = new Set(layersIn(group).map(({ path }) => path)), timed = run.layers.filter(({ path, us }) => us && own.has(path)), us = total(timed);
+    return us ? [make("div", {}, `${which(at)}${micros(us)}, ${percent(us / run.us)} of the run`)] : [];
   });
 }

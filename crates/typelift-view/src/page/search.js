@@ -16,7 +16,7 @@ for (const [path, node] of holders) {
   const input = node.inputs.find((input) => input.held?.includes(path)) ?? node.was?.inputs.find((input) => input.held?.includes(path));
   const known = values.get(path), step = stepsAt.get(path), own = known?.text ?? (step ? step.type + (step.stored ?? "") : input?.text ?? "");
   const bytes = known?.bytes ?? (step?.stored ? tensorBytes(step.type, step.stored) ?? 0 : 0);
-  entries.push({ item: node, path, op: step?.op ?? "Const", id: step?.id, bytes, step, constant: path, note: `${step?.op ?? "Const"} ${own}${bytes ? " · " + size(bytes) : ""} in ${node.op} ${labelOf(node)}`, text: `${path} constant ${own} ${input?.text ?? ""}` });
+  entries.push({ item: node, path, op: step?.op ?? "Const", id: step?.id, bytes, step, constant: path, note: `${step?.op ?? "Const"} ${own}${bytes ? " · " + size(bytes) : ""} in ${node.op} ${labelOf(node)}`, text: `${path} constant ${own} ${(input?.text ?? "").replace(/ \([^)]*→[^)]*\)/, "")}` });
 }
 for (const entry of entries) entry.lower = entry.text.toLowerCase();
 
@@ -48,13 +48,17 @@ function testOf(word) {
 let hits = [], chosen = 0;
 function search() {
   const asked = by("search").value.trim().replace(/\[[^\]]*\]/g, (shape) => shape.replace(/\s/g, "")), words = asked.split(/\s+/).filter(Boolean), tests = words.map(testOf);
-  const all = words.length ? entries.filter((entry) => tests.every((test) => test(entry))) : [];
+  const bySize = words.some((word) => /^[<>]/.test(word)), wantedTypes = bySize ? words.filter((word) => COLORS[word.toLowerCase()]) : [];
+  // A size is that of the tensor itself, so a type is too.
+  const isOwn = ({ item, constant, note }) => item.kind === "group" && !constant || wantedTypes.every((type) => note.includes(type.toLowerCase()));
+  const all = words.length ? entries.filter((entry) => tests.every((test) => test(entry)) && isOwn(entry)) : [];
   // Exact names come first, then names that end or begin a word there, then other matches. Large ones come first if a size was asked for.
-  const wanted = words.join(" ").toLowerCase(), names = new Set([wanted, ...wanted.split(" ")]), bySize = words.some((word) => /^[<>]/.test(word));
+  const wanted = words.join(" ").toLowerCase(), names = new Set([wanted, ...wanted.split(" ")]);
   const rank = ({ path, item, id, op }) => {
-    if (String(id) === wanted || op !== undefined && op === { input: "Parameter", output: "Result" }[wanted]) return 0;
+    if (String(id) === wanted || op !== undefined && op === { input: "Parameter", output: "Result" }[wanted]) return -1;
     const name = path.toLowerCase(), at = name.indexOf(wanted);
-    if (names.has(name) || names.has(last(name)) || item.kind === "group" && item.path === path && (name.endsWith("." + wanted) || name.endsWith("/" + wanted))) return 0;
+    // The layers around a block have its name after a word.
+    if (names.has(name) || names.has(last(name)) || item.kind === "group" && item.path === path && !name.includes(" ") && (name.endsWith("." + wanted) || name.endsWith("/" + wanted))) return 0;
     return at < 0 ? 3 : /[\d]/.test(name[at + wanted.length] ?? "") && /\d$/.test(wanted) ? 2 : 1;
   };
   const ranks = new Map(all.map((entry) => [entry, rank(entry)]));
