@@ -109,7 +109,10 @@ impl Failure {
     }
 
     pub(crate) fn io(verb: &str, path: &Path, error: &io::Error) -> Self {
-        Self::new(format!("cannot {verb} `{}`: {}", path.display(), reason(error))).of(path)
+        // Windows denies access to a directory that is opened as a file.
+        let is_directory = cfg!(windows) && error.kind() == io::ErrorKind::PermissionDenied && path.is_dir();
+        let reason = if is_directory { "is a directory".to_owned() } else { reason(error) };
+        Self::new(format!("cannot {verb} `{}`: {reason}", path.display())).of(path)
     }
 
     pub(crate) fn stdout(error: io::Error) -> Self {

@@ -71,6 +71,7 @@ use crate::terminal::Terminal;
 #[derive(Parser)]
 #[command(
     name = "typelift",
+    bin_name = "typelift",
     version,
     max_term_width = 100,
     after_help = "`typelift MODEL.xml` prints an overview of a model, with the commands that make sense for it.\n\n\
@@ -85,7 +86,7 @@ struct Cli<const WHOLE: bool> {
 
 /// Prints an overview of a model on one screen: its content, its findings, and the next commands
 #[derive(Parser)]
-#[command(name = "typelift", version)]
+#[command(name = "typelift", bin_name = "typelift", version)]
 struct OverviewCli {
     #[command(flatten)]
     overview: overview::Args,

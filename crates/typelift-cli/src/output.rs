@@ -421,6 +421,9 @@ fn has_no_reader(_: &io::Error) -> bool {
 /// files in memory do not.
 pub(crate) fn is_stream(path: &Path) -> bool {
     let is_device = path.starts_with("/proc") || path.starts_with("/dev") && !path.starts_with("/dev/shm");
+    if cfg!(windows) && path.as_os_str().eq_ignore_ascii_case("NUL") {
+        return true;
+    }
     fs::metadata(path).is_ok_and(|found| !found.is_dir() && (is_device || !found.is_file()))
 }
 

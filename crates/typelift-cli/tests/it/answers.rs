@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::cli::{command, run};
+use crate::cli::{command, run, start};
 use crate::commands::lines;
 
 /// Far more time than any of these needs, even without optimization on a busy machine.
@@ -15,7 +15,7 @@ const ENDLESS: Duration = Duration::from_secs(60);
 /// Returns the exit status of a run that ends in time.
 fn answer(folder: &Path, arguments: &[&str]) -> Option<i32> {
     let mut program = command(folder, arguments);
-    let mut child = program.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = start(program.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()));
     let start = Instant::now();
     while start.elapsed() < ENDLESS {
         if let Some(status) = child.try_wait().unwrap() {

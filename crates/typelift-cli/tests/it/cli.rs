@@ -4,7 +4,7 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -30,15 +30,67 @@ pub(crate) fn command(folder: &Path, arguments: &[&str]) -> Command {
 
 pub(crate) fn run_with(folder: &Path, arguments: &[&str], input: &[u8]) -> Run {
     let mut command = command(folder, arguments);
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = start(command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()));
     let mut stdin = child.stdin.take().unwrap();
     let input = input.to_vec();
     // A program that does not read its input closes it early.
     let feeder = std::thread::spawn(move || drop(stdin.write_all(&input)));
     let output = child.wait_with_output().unwrap();
     feeder.join().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    Run { status: output.status.code().unwrap(), stdout: text(output.stdout), stderr: text(output.stderr) }
+    Run { status: output.status.code().unwrap(), stdout: printed(output.stdout), stderr: printed(output.stderr) }
+}
+
+/// Starts a program. Wine fails to start one of some thousand, before its first step.
+pub(crate) fn start(program: &mut Command) -> Child {
+    const ERROR_INTERNAL_ERROR: i32 = 1359;
+    loop {
+        match program.spawn() {
+            Err(error) if cfg!(windows) && error.raw_os_error() == Some(ERROR_INTERNAL_ERROR) => {}
+            child => return child.unwrap(),
+        }
+    }
+}
+
+pub(crate) fn output(program: &mut Command) -> Output {
+    start(program.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped())).wait_with_output().unwrap()
+}
+
+/// Splits a command into words; one in quotes may have spaces.
+pub(crate) fn words(line: &str) -> Result<Vec<String>, String> {
+    let (mut words, mut quote, mut is_in_word) = (Vec::new(), None, false);
+    for letter in line.chars() {
+        if quote.is_none() && letter.is_whitespace() {
+            is_in_word = false;
+            continue;
+        }
+        if !is_in_word {
+            words.push(String::new());
+            is_in_word = true;
+        }
+        match quote {
+            Some(open) if open == letter => quote = None,
+            None if ['\'', '"'].contains(&letter) => quote = Some(letter),
+            _ => words.last_mut().unwrap().push(letter),
+        }
+    }
+    if quote.is_none() { Ok(words) } else { Err("a quote is open".to_owned()) }
+}
+
+/// Returns what a run printed, on Windows as other systems print it: with their separators in paths and their quotes in commands.
+pub(crate) fn printed(bytes: Vec<u8>) -> String {
+    let text = String::from_utf8(bytes).unwrap();
+    if cfg!(not(windows)) || text.starts_with(['{', '[', '<']) || text.starts_with("digraph") {
+        return text;
+    }
+    let in_paths = |(at, part): (usize, &str)| match part.chars().next() {
+        _ if at == 0 => part.to_owned(),
+        Some(letter) if letter.is_alphanumeric() || "._<*".contains(letter) => format!("/{part}"),
+        _ => format!("\\{part}"),
+    };
+    let text: String = text.replace("\r\n", "\n").split('\\').enumerate().map(in_paths).collect();
+    let has_words = |line: &str| line.contains("typelift ") || line.contains("write ");
+    let in_commands = |line: &str| if has_words(line) { line.replace('"', "'") } else { line.to_owned() };
+    text.split_inclusive('\n').map(in_commands).collect()
 }
 
 pub(crate) fn run(folder: &Path, arguments: &[&str]) -> Run {

@@ -10,9 +10,9 @@ use crate::verbs::VERBS;
 /// Returns the output of the program, which must succeed.
 pub(crate) fn printed(arguments: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_typelift"));
-    let output = command.env_remove("COLUMNS").args(arguments).output().unwrap();
+    let output = crate::cli::output(command.env_remove("COLUMNS").args(arguments));
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
+    crate::cli::printed(output.stdout)
 }
 
 /// Returns the names of the commands in the order of the help, without `help`.

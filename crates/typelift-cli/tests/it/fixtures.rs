@@ -11,6 +11,8 @@ use typelift::findings::Code;
 use typelift::graph::OutputPort;
 use typelift::{Graph, Model};
 
+use crate::cli::{output, printed, words};
+
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/fixtures").canonicalize().unwrap()
 }
@@ -76,25 +78,8 @@ impl Directive {
     }
 }
 
-/// Splits a command into words; one in single quotes may have spaces.
-fn words(command: &str) -> Result<Vec<String>, String> {
-    let (mut words, mut quoted) = (Vec::new(), false);
-    for part in command.split('\'') {
-        match quoted {
-            true => words.push(part.to_owned()),
-            false => words.extend(part.split_whitespace().map(str::to_owned)),
-        }
-        quoted = !quoted;
-    }
-    if quoted { Ok(words) } else { Err("a quote is open".to_owned()) }
-}
-
 fn typelift(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_typelift")).args(arguments).current_dir(folder).output().unwrap()
-}
-
-fn text(bytes: Vec<u8>) -> String {
-    String::from_utf8(bytes).unwrap()
+    output(Command::new(env!("CARGO_BIN_EXE_typelift")).args(arguments).current_dir(folder))
 }
 
 /// Runs a case and returns its snapshot.
@@ -111,8 +96,8 @@ fn run(case: &Path) -> Result<String, String> {
         arguments.extend(["-o", out.to_str().unwrap()]);
     }
     let output = typelift(topic, &arguments);
-    let place = format!("{}/", scratch.path().display());
-    let (stdout, stderr) = (text(output.stdout), text(output.stderr).replace(&place, ""));
+    let place = printed(format!("{}/", scratch.path().display()).into_bytes());
+    let (stdout, stderr) = (printed(output.stdout), printed(output.stderr).replace(&place, ""));
     if output.status.code() != Some(directive.status) {
         return Err(format!("exit status {:?}\n{stdout}{stderr}", output.status.code()));
     }
@@ -127,7 +112,7 @@ fn run(case: &Path) -> Result<String, String> {
         (true, 0) => {
             let written = std::fs::read_to_string(&out).unwrap();
             let shown = typelift(scratch.path(), &["show", "out.xml"]);
-            let _ = write!(snapshot, "--- show\n{}\n", text(shown.stdout).trim_end());
+            let _ = write!(snapshot, "--- show\n{}\n", printed(shown.stdout).trim_end());
             let _ = write!(snapshot, "--- diff\n{}", diff(&source, &written));
             directive.laws(&source, &out)?;
         }
@@ -160,7 +145,7 @@ fn convert_laws(directive: &Directive, source: &str, out: &Path) -> Result<(), S
     let again = typelift(out.parent().unwrap(), &arguments);
     // A conversion of precision keeps promotions, which a conversion without options replaces.
     let has_promotions = written.contains("type=\"ConvertPromoteTypes\"");
-    if !has_promotions && text(again.stdout) != written {
+    if !has_promotions && printed(again.stdout) != written {
         return Err("a second conversion changes it".to_owned());
     }
     let [before, after] = [source, &written].map(|text| Model::from_xml(text).unwrap());
@@ -177,13 +162,13 @@ fn rewrite_laws(directive: &Directive, out: &Path) -> Result<(), String> {
     let folder = out.parent().unwrap();
     let checked = typelift(folder, &["check", "out.xml"]);
     if !checked.status.success() {
-        return Err(format!("check finds errors in it\n{}", text(checked.stderr)));
+        return Err(format!("check finds errors in it\n{}", printed(checked.stderr)));
     }
     let mut statements = directive.options.chunks(2).filter(|pair| pair[0] == "-e");
     if statements.all(|pair| pair[1].contains("=>")) {
         let mut arguments = vec!["rewrite", "out.xml", "--dry-run"];
         arguments.extend(directive.options.iter().map(String::as_str));
-        let again = text(typelift(folder, &arguments).stdout);
+        let again = printed(typelift(folder, &arguments).stdout);
         if again != "out.xml: no rule applied\n" {
             return Err(format!("the rules apply again\n{again}"));
         }

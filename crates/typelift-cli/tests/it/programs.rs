@@ -3,12 +3,11 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use serde_json::Value;
 use typelift::Model;
 
-use crate::cli::{Run, run};
+use crate::cli::{Run, run, words};
 
 /// Writes a model, and returns the findings of `check --for` that concern the program.
 fn findings(folder: &Path, listing: &str, file: &str, purpose: &str) -> Vec<Value> {
@@ -65,9 +64,9 @@ fn a_finding_names_its_subject_and_a_command_that_repairs_the_model() {
         let it = it.unwrap_or_else(|| panic!("{purpose}: no finding about {subject}: {found:?}\n{listing}"));
         assert_eq!((it["code"].as_str(), it["severity"].as_str()), (Some(code), Some(severity)), "{it}");
         let fix = it["fix"].as_str().unwrap_or_else(|| panic!("{purpose}: no command: {it}"));
-        let command = fix.replacen("typelift", env!("CARGO_BIN_EXE_typelift"), 1);
-        let done = Command::new("sh").args(["-c", &command]).current_dir(folder.path()).output().unwrap();
-        assert!(done.status.success(), "{fix}: {}", String::from_utf8_lossy(&done.stderr));
+        let words = words(&fix.replace("<# PowerShell 7.3 #> ", "")).unwrap();
+        let done = run(folder.path(), &words[1..].iter().map(String::as_str).collect::<Vec<_>>());
+        assert_eq!(done.status, 0, "{fix}: {}", done.stderr);
         let left = checked(folder.path(), "fixed.xml", purpose);
         assert!(!left.iter().any(|it| it["subject"]["name"] == subject), "{fix}: {left:?}");
     }

@@ -37,6 +37,7 @@ r = Result(f)
     (folder, xml)
 }
 
+#[cfg(unix)]
 fn listed(path: &Path) -> String {
     text(&typelift(&["show", path.to_str().unwrap()]).stdout)
 }

@@ -25,7 +25,7 @@ fn schema(verb: &str) -> Value {
 
 fn printed(words: &[&str]) -> String {
     let models = root().join("testdata");
-    let output = Command::new(env!("CARGO_BIN_EXE_typelift")).args(words).current_dir(models).output().unwrap();
+    let output = crate::cli::output(Command::new(env!("CARGO_BIN_EXE_typelift")).args(words).current_dir(models));
     String::from_utf8(output.stdout).unwrap()
 }
 

@@ -2,8 +2,11 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fmt::Write as _;
+use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Stdio};
+
+use crate::cli::{command, printed, start, words};
 
 /// Command lines with one mistake each. `M` is a model with an error, and `R` is repaired.
 const LINES: &[&str] = &[
@@ -334,8 +337,6 @@ fn answers(lines: &[&str]) -> String {
     let folder = tempfile::tempdir().unwrap();
     std::fs::copy(root.join("testdata/tutorial/classifier.xml"), folder.path().join("model.xml")).unwrap();
     std::fs::copy(root.join("testdata/tutorial/classifier.bin"), folder.path().join("model.bin")).unwrap();
-    let program = Path::new(env!("CARGO_BIN_EXE_typelift")).parent().unwrap();
-    let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
     let mut answers = String::new();
     let repair = ["convert", "model.xml", "-o", "repaired.xml"];
     assert!(Command::new(env!("CARGO_BIN_EXE_typelift")).args(repair).current_dir(&folder).status().unwrap().success());
@@ -346,16 +347,27 @@ fn answers(lines: &[&str]) -> String {
     };
     for line in lines {
         let line = line.split(' ').map(word).collect::<Vec<_>>().join(" ");
-        let mut shell = Command::new("sh");
-        shell.args(["-c", &format!("typelift {line} 2>&1")]).current_dir(&folder).env("PATH", &path);
+        let words = words(&line).unwrap();
+        let mut program = command(folder.path(), &words.iter().map(String::as_str).collect::<Vec<_>>());
         let cache = folder.path().canonicalize().unwrap().join("cache");
-        shell.env("XDG_CACHE_HOME", &cache).env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY");
-        let output = shell.env("COLUMNS", "100").stdin(Stdio::null()).output().unwrap();
-        let text = String::from_utf8(output.stdout).unwrap().replace(cache.to_str().unwrap(), "CACHE");
+        program
+            .env("XDG_CACHE_HOME", &cache)
+            .env("LOCALAPPDATA", &cache)
+            .env_remove("DISPLAY")
+            .env_remove("WAYLAND_DISPLAY");
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        program.env("COLUMNS", "100").stdin(Stdio::null()).stdout(writer.try_clone().unwrap()).stderr(writer);
+        let mut child = start(&mut program);
+        // The pipe ends with its last writer.
+        drop(program);
+        let mut text = Vec::new();
+        reader.read_to_end(&mut text).unwrap();
+        let status = child.wait().unwrap();
+        let text = printed(text).replace(&printed(cache.to_str().unwrap().into()), "CACHE");
         let shown: Vec<_> =
             text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with("Usage:")).collect();
         let shown = shown.iter().filter(|line| !line.contains("try '--help'")).take(5);
-        let _ = writeln!(answers, "$ typelift {line}   [{}]", output.status.code().unwrap());
+        let _ = writeln!(answers, "$ typelift {line}   [{}]", status.code().unwrap());
         for line in shown {
             let _ = writeln!(answers, "{line}");
         }

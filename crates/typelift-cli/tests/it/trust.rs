@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use crate::cli::{Run, command, folder, run};
+#[cfg(unix)]
+use crate::cli::command;
+use crate::cli::{Run, folder, run};
 
 fn hostile(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/hostile").join(file)

@@ -13,6 +13,7 @@ pub struct FileId(Id);
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Id {
     /// An existing file, by the numbers of its device and of the file on it.
+    #[cfg(any(unix, windows))]
     Inode { device: u64, inode: u64 },
     /// A file that does not exist yet, by the identity of its directory and its name.
     Missing { directory: Box<Id>, name: OsString },
@@ -86,7 +87,7 @@ pub fn count_names(path: &Path) -> io::Result<u64> {
     return winapi_util::file::information(winapi_util::Handle::from_path_any(path)?)
         .map(|found| found.number_of_links());
     #[cfg(not(any(unix, windows)))]
-    return Err(io::ErrorKind::Unsupported.into());
+    return Err(io::Error::new(io::ErrorKind::Unsupported, path.display().to_string()));
 }
 
 /// State of a file when it was read, for detecting later changes.

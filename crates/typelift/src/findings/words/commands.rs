@@ -51,7 +51,8 @@ fn windows_word(word: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns the system's message for an error, without its number: `permission denied`.
+/// Returns the system's message for an error, without its number: `permission denied`. What Windows says of a path in several sentences
+/// is said as on other systems.
 ///
 /// ```
 /// let error = std::io::Error::from_raw_os_error(2);
@@ -59,6 +60,11 @@ fn windows_word(word: &str) -> Cow<'_, str> {
 /// ```
 #[must_use]
 pub fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound if cfg!(windows) => return "no such file or directory".to_owned(),
+        io::ErrorKind::PermissionDenied if cfg!(windows) => return "permission denied".to_owned(),
+        _ => {}
+    }
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or_default();
     let mut letters = text.chars();
