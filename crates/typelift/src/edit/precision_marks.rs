@@ -14,7 +14,7 @@ use typelift_promote::ElementType;
 use crate::edit::Edit;
 use crate::model::graph::{EditError, IrVersion, Layer, LayerId};
 use crate::ops::Release;
-use crate::text::xml::{Entry, entries};
+use crate::text::xml::entries;
 
 const CONVERSIONS: &str = "DisablePrecisionConversion";
 const PRECISE: &str = "precise";
@@ -151,7 +151,7 @@ impl Marks {
             .map(entries)
             .unwrap_or_default()
             .iter()
-            .filter(|entry| !is_mark(entry))
+            .filter(|entry| ![CONVERSIONS, PRECISE, DECOMPRESSION].contains(&entry.name.as_str()))
             .map(|it| it.text.into())
             .collect();
         let mut push =
@@ -241,10 +241,6 @@ impl Edit<'_> {
         let all = own.and(&more);
         if all == own { Ok(()) } else { self.set_marks(into, &all) }
     }
-}
-
-fn is_mark(entry: &Entry<'_>) -> bool {
-    [CONVERSIONS, PRECISE, DECOMPRESSION].contains(&entry.name.as_str())
 }
 
 /// Parses the pairs of types in `from:to,to;from:to`.

@@ -8,7 +8,7 @@ use crate::model::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
     Operation::new("BatchToSpace", 1, batch_to_space).shaped_by(&[1, 2, 3]).since(2).inputs(4, 4).ties(BLOCKS),
-    Operation::new("DepthToSpace", 0, depth_to_space)
+    Operation::new("DepthToSpace", 0, |cx| move_depth(cx, true))
         .spreads_on(&[Spread::Quantized])
         .requires(&["mode"])
         .evaluate(Exact(evaluate::depth_to_space))
@@ -25,7 +25,7 @@ pub(super) const ROWS: &[Operation] = &[
         .except(2)
         .attributes(&[Attr::new("axis", AttrKind::Int).default("1"), Attr::new("group", AttrKind::Int).default("1")]),
     Operation::new("SpaceToBatch", 1, space_to_batch).shaped_by(&[1, 2, 3]).since(2).inputs(4, 4),
-    Operation::new("SpaceToDepth", 0, space_to_depth)
+    Operation::new("SpaceToDepth", 0, |cx| move_depth(cx, false))
         .requires(&["mode"])
         .evaluate(Exact(evaluate::space_to_depth))
         .attributes(DEPTH),
@@ -74,28 +74,15 @@ impl<'a> DepthBlocks<'a> {
     }
 }
 
-fn depth_to_space(cx: &mut Context) -> Result<(), Fault> {
+fn move_depth(cx: &mut Context, to_space: bool) -> Result<(), Fault> {
     let shape = match DepthBlocks::new(cx)? {
         None => Shape::dynamic(),
         Some(DepthBlocks { dims, size, elements }) => {
             let dims = dims.iter().enumerate().map(|(axis, &dim)| match axis {
                 0 => Ok(dim),
-                1 => divided(cx, axis, dim, elements),
-                _ => Ok(dim * Dim::fixed(size)),
-            });
-            dims.collect::<Result<_, _>>()?
-        }
-    };
-    cx.finish(cx.element_type(0), shape)
-}
-
-fn space_to_depth(cx: &mut Context) -> Result<(), Fault> {
-    let shape = match DepthBlocks::new(cx)? {
-        None => Shape::dynamic(),
-        Some(DepthBlocks { dims, size, elements }) => {
-            let dims = dims.iter().enumerate().map(|(axis, &dim)| match axis {
-                0 => Ok(dim),
+                1 if to_space => divided(cx, axis, dim, elements),
                 1 => Ok(dim * Dim::fixed(elements)),
+                _ if to_space => Ok(dim * Dim::fixed(size)),
                 _ => divided(cx, axis, dim, size),
             });
             dims.collect::<Result<_, _>>()?

@@ -9,7 +9,7 @@ use crate::findings::message;
 use crate::model::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
-    forward("Convolution", convolution)
+    forward("Convolution", |cx| plain(cx, &[0, 1], &[3, 4, 5]))
         .wraps()
         .requires(&["strides", "pads_begin", "pads_end", "dilations"])
         .attributes(&[STRIDES, DILATIONS, PADS_BEGIN, PADS_END, AUTO_PAD]),
@@ -17,7 +17,7 @@ pub(super) const ROWS: &[Operation] = &[
         .wraps()
         .requires(&["strides", "pads_begin", "pads_end", "dilations"])
         .attributes(&[STRIDES, DILATIONS, PADS_BEGIN, PADS_END, AUTO_PAD]),
-    forward("BinaryConvolution", binary_convolution).ties(Ties::None).attributes(&[
+    forward("BinaryConvolution", |cx| plain(cx, &[0], &[4])).ties(Ties::None).attributes(&[
         STRIDES,
         DILATIONS,
         PADS_BEGIN,
@@ -254,17 +254,8 @@ fn group_channels(cx: &Context, taken: usize, given: usize) -> Result<Dim, Fault
     Ok(groups * dim(filters, given))
 }
 
-fn convolution(cx: &mut Context) -> Result<(), Fault> {
-    let element_type = numeric(cx, &[0, 1])?;
-    plain(cx, element_type, &[3, 4, 5])
-}
-
-fn binary_convolution(cx: &mut Context) -> Result<(), Fault> {
-    let element_type = numeric(cx, &[0])?;
-    plain(cx, element_type, &[4])
-}
-
-fn plain(cx: &mut Context, element_type: ElementType, ranks: &[usize]) -> Result<(), Fault> {
+fn plain(cx: &mut Context, typed: &[usize], ranks: &[usize]) -> Result<(), Fault> {
+    let element_type = numeric(cx, typed)?;
     let Some(spatial) = spatial_axes(cx, 2, None)? else { return cx.finish(element_type, Shape::dynamic()) };
     check_filter_rank(cx, 0)?;
     check_channels(cx, 1)?;

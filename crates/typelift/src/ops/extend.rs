@@ -9,29 +9,25 @@ use crate::findings::message;
 use crate::model::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
-    Operation::new("Pad", 1, pad)
-        .spreads_on(&[Spread::Quantized])
-        .shaped_by(&[1, 2])
-        .requires(&["pad_mode"])
-        .evaluate(Evaluate::Ends(0b1001, evaluate::pad))
-        .until(11)
-        .inputs(3, 4)
-        .ties(Ties::Inputs(&[0, 3]))
-        .attributes(PAD_MODE),
-    Operation::new("Pad", 12, pad)
-        .spreads_on(&[Spread::Quantized])
-        .shaped_by(&[1, 2])
-        .requires(&["pad_mode"])
-        .evaluate(Evaluate::Ends(0b1001, evaluate::pad))
-        .inputs(3, 4)
-        .ties(Ties::Inputs(&[0, 3]))
-        .attributes(PAD_MODE),
+    padding(1).until(11),
+    padding(12),
     Operation::new("Tile", 0, tile)
         .spreads_on(&[Spread::Kept, Spread::Quantized])
         .shaped_by(&[1])
         .evaluate(Evaluate::Ends(DATA, evaluate::tile))
         .inputs(2, 2),
 ];
+
+const fn padding(revision: u8) -> Operation {
+    Operation::new("Pad", revision, pad)
+        .spreads_on(&[Spread::Quantized])
+        .shaped_by(&[1, 2])
+        .requires(&["pad_mode"])
+        .evaluate(Evaluate::Ends(0b1001, evaluate::pad))
+        .inputs(3, 4)
+        .ties(Ties::Inputs(&[0, 3]))
+        .attributes(PAD_MODE)
+}
 
 const PAD_MODE: &[Attr] =
     &[Attr::new("pad_mode", AttrKind::Enum(&["constant", "edge", "reflect", "symmetric"])).default("constant")];

@@ -28,7 +28,8 @@ pub(super) const ROWS: &[Operation] = &[
         .ties(Ties::All)
         .tied_when_run()
         .attributes(&[Attr::new("num_groups", AttrKind::Int).default("0"), EPSILON]),
-    Operation::new("GRN", 0, grn).attributes(&[Attr::new("bias", AttrKind::Float).default("1")]),
+    Operation::new("GRN", 0, |cx| check_rank(cx, 0, "data", &[2, 3, 4]).and_then(|_| as_data(cx)))
+        .attributes(&[Attr::new("bias", AttrKind::Float).default("1")]),
     Operation::new("LRN", 0, lrn).requires(&["alpha", "beta", "bias", "size"]).inputs(2, 2).attributes(&[
         Attr::new("alpha", AttrKind::Float).default("0"),
         Attr::new("beta", AttrKind::Float).default("0"),
@@ -124,11 +125,6 @@ fn group_norm(cx: &mut Context) -> Result<(), Fault> {
     }
     merge_dims(&[1, 2], "length of scale and bias", dim(scale, 0), dim(bias, 0))?;
     cx.finish(cx.element_type(0), data.clone())
-}
-
-fn grn(cx: &mut Context) -> Result<(), Fault> {
-    check_rank(cx, 0, "data", &[2, 3, 4])?;
-    as_data(cx)
 }
 
 fn lrn(cx: &mut Context) -> Result<(), Fault> {

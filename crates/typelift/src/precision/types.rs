@@ -163,7 +163,9 @@ impl Retyping {
             for layer in graph.unordered() {
                 let is_kept = self.kept.covers(&place, layer.id())
                     || self.keep_io && layer.operation().is_some_and(|row| row.type_attributes().next().is_some());
-                let name = layer.attribute("variable_id").filter(|_| is_kept && is_of_variable(layer));
+                let name = layer
+                    .attribute("variable_id")
+                    .filter(|_| is_kept && [LayerKind::ReadValue, LayerKind::Assign].contains(&ops::kind(layer)));
                 variables.extend(name.map(str::to_owned));
             }
         }
@@ -249,10 +251,6 @@ impl GraphPlan {
     }
 }
 
-fn is_of_variable(layer: &Layer) -> bool {
-    [LayerKind::ReadValue, LayerKind::Assign].contains(&ops::kind(layer))
-}
-
 /// Computes the new types in one graph.
 struct Planner<'a> {
     retyping: &'a Retyping,
@@ -308,7 +306,7 @@ impl Planner<'_> {
     fn exception(&self, layer: &Layer, takes: &Types) -> Option<Exception> {
         let Retyping { types, keep_io, .. } = self.retyping;
         let is_of_model = self.place.is_model();
-        let is_kept = match is_of_model || !is_end_of_body(layer) {
+        let is_kept = match is_of_model || ![LayerKind::Parameter, LayerKind::Result].contains(&ops::kind(layer)) {
             true => self.kept.covers(self.place, layer.id()),
             false => self.kept.restricts_ends(self.place),
         };
@@ -421,10 +419,6 @@ fn same(takes: &Types, makes: &Types, exception: Option<Exception>) -> LayerPlan
         attributes: SmallVec::new(),
         exception,
     }
-}
-
-fn is_end_of_body(layer: &Layer) -> bool {
-    [LayerKind::Parameter, LayerKind::Result].contains(&ops::kind(layer))
 }
 
 fn rounds(from: ElementType, to: ElementType, new: ElementType) -> bool {

@@ -148,7 +148,8 @@ fn may_match(model: &Model, rules: &[Rule]) -> bool {
     !index.builtins.is_empty()
         || index.by_operation.values().flatten().any(has_arithmetic)
         || graphs.iter().any(|(_, graph)| {
-            let subject = Subject::new(graph, model.weights()).before_inference();
+            let mut subject = Subject::new(graph, model.weights());
+            subject.is_inferred = false;
             let fits = |layer: &Layer| {
                 let mut patterns = index.of(layer).map(|at| &rules[at].pattern);
                 patterns.any(|pattern| matching::at(&subject, pattern, layer, Depth::Structure).is_some())

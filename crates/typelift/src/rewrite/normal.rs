@@ -125,7 +125,9 @@ impl Subject<'_> {
         let power = leaf.power;
         let parts: SmallVec<[Leaf; 2]> = match (kind, row.name()) {
             (ChainKind::Product, "Multiply") if is_whole => smallvec![part(0, power)?, part(1, power)?],
-            (ChainKind::Product, "Divide") if is_float && (is_whole || self.is_reciprocal(input(0)?)) => {
+            (ChainKind::Product, "Divide")
+                if is_float && (is_whole || self.is_constant(input(0)?) && self.number(input(0)?) == Some(1.0)) =>
+            {
                 smallvec![part(0, power)?, part(1, -power)?]
             }
             (ChainKind::Product, "Power") if is_float => {
@@ -167,11 +169,6 @@ impl Subject<'_> {
             (What::Tensor(tensor), true)
         };
         Some(Leaf { what, power, keeps_shape })
-    }
-
-    /// True if a tensor is the number 1, so that a division of it is a reciprocal.
-    fn is_reciprocal(&self, tensor: Output) -> bool {
-        self.is_constant(tensor) && self.number(tensor) == Some(1.0)
     }
 
     fn keeps(&self, layer: &Layer, constant: Option<Output>, other: Option<Output>) -> bool {

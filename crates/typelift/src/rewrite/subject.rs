@@ -65,11 +65,6 @@ impl<'a> Subject<'a> {
         Self { in_body, ..self }
     }
 
-    /// Marks types and shapes as unknown.
-    pub(super) fn before_inference(self) -> Self {
-        Self { is_inferred: false, ..self }
-    }
-
     /// The reason why a pattern does not continue beyond the border of a body.
     pub(super) fn border(&self, layer: &Layer) -> &'static str {
         match ops::kind(layer) {

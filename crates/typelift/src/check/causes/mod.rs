@@ -73,7 +73,8 @@ fn findings_by_layer(found: &[Diagnostic]) -> HashMap<LayerRef, LayerFindings> {
     let mut by_layer = HashMap::<LayerRef, LayerFindings>::new();
     for (at, it) in found.iter().enumerate() {
         let Some(layer) = &it.layer else { continue };
-        let is_cause = CAUSES.contains(&it.code) && !is_stray_attribute(it);
+        let is_cause =
+            CAUSES.contains(&it.code) && (it.code != Code::UnknownAttribute || it.about.meant_attribute().is_some());
         let is_consequence = [Code::StalePort, Code::OversizedConstant].contains(&it.code);
         if !it.is_error() && !is_cause && !is_consequence {
             continue;
@@ -447,10 +448,6 @@ impl<'a> Causes<'a> {
 
 fn is_about_port(it: &Diagnostic, wanted: Direction) -> bool {
     matches!(*it.about, About::Port { direction, .. } if direction == wanted && it.code == Code::StalePort)
-}
-
-fn is_stray_attribute(it: &Diagnostic) -> bool {
-    it.code == Code::UnknownAttribute && it.about.meant_attribute().is_none()
 }
 
 fn label_of(it: &Diagnostic) -> Option<Label> {

@@ -295,7 +295,7 @@ fn broken_pattern(steps: &[&Layer]) -> Option<PathDeviation> {
             "Multiply" => is_scaled = true,
             "Convert" => is_converted = is_scaled,
             "Reshape" if is_converted => return Some(PathDeviation::ConvertBeforeReshape),
-            "Reshape" if is_of_rank_2(step) => {}
+            "Reshape" if step.outputs().first().is_some_and(|port| port.shape().rank() == Some(2)) => {}
             "Reshape" | "Unsqueeze" | "Squeeze" => return Some(PathDeviation::Reshaped),
             "Transpose" => is_transposed = true,
             // Nothing was measured about other layers.
@@ -303,8 +303,4 @@ fn broken_pattern(steps: &[&Layer]) -> Option<PathDeviation> {
         }
     }
     (!is_scaled).then_some(PathDeviation::NoScale)
-}
-
-fn is_of_rank_2(layer: &Layer) -> bool {
-    layer.outputs().first().is_some_and(|port| port.shape().rank() == Some(2))
 }

@@ -391,7 +391,7 @@ fn unnested((at, line): (usize, &str), before: Option<&str>, tag: &LineTag, open
 pub(super) fn offer_syntax(source: &Arc<String>, weights: &Weights, found: &mut [Diagnostic], budget: &mut usize) {
     let Some(finding) = found.iter_mut().find(|it| it.code == Code::XmlSyntax && it.is_error()) else { return };
     let mut all = damaged_lines(source);
-    if all.is_empty() || known_lines(source) {
+    if all.is_empty() || lines(source).iter().all(|(_, line)| known(line, false).is_some()) {
         all.extend(nesting(source));
     }
     let mut passed: Vec<(Candidate, String)> = Vec::new();
@@ -435,10 +435,6 @@ fn has_doubles(source: &str) -> bool {
         }
     }
     false
-}
-
-fn known_lines(source: &str) -> bool {
-    lines(source).iter().all(|(_, line)| known(line, false).is_some())
 }
 
 /// The tags of a text without comments and white space between them, for comparison.

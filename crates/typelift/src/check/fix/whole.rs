@@ -142,7 +142,10 @@ fn pasted(source: &str, tags: &[Tag], edges: &[EdgeText]) -> Vec<Candidate> {
     for tag in tags.iter().filter(|tag| tag.parent == Some(0)) {
         let (Some((_, id)), Some(element)) = (number(source, tag, "id"), element(source, tag)) else { continue };
         match seen.get(&id) {
-            Some(text) if same_text(text, element.text(source)) => edits.push(TextEdit::new(element, "")),
+            // Space between tags may differ.
+            Some(text) if text.split_whitespace().eq(element.text(source).split_whitespace()) => {
+                edits.push(TextEdit::new(element, ""));
+            }
             Some(_) => return Vec::new(),
             None => {
                 seen.insert(id, element.text(source));
@@ -168,11 +171,6 @@ fn element(source: &str, tag: &Tag) -> Option<Span> {
     let end = rest.find("</layer>")?;
     let is_plain = !rest[..end].contains("<layer");
     is_plain.then(|| Span { start: tag.span.start, end: tag.span.end + (end + "</layer>".len()) as u32 })
-}
-
-/// True if two texts are equal except for the space between tags.
-fn same_text(one: &str, other: &str) -> bool {
-    one.split_whitespace().eq(other.split_whitespace())
 }
 
 /// Candidates for offsets that are all too high by the same number. The first offset is then not 0, and the last

@@ -70,11 +70,7 @@ impl<'a> Cursor<'a> {
     /// Skips white space, and consumes `token` if it comes next.
     pub(crate) fn eat(&mut self, token: &str) -> bool {
         self.skip_space();
-        let found = self.rest().starts_with(token);
-        if found {
-            self.at += token.len();
-        }
-        found
+        self.eat_here(token)
     }
 
     /// Consumes `token` if it comes directly here.

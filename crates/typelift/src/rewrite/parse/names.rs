@@ -77,7 +77,7 @@ impl Parser<'_> {
                 self.side.terms[term].element_types.push(element_type);
                 // Another alternative may follow.
                 let mut ahead = self.cursor.clone();
-                if !ahead.eat("|") || element_type_ahead(&mut ahead).is_none() {
+                if !ahead.eat("|") || typelift_promote::ElementType::from_name(ahead.word()).is_none() {
                     break;
                 }
                 self.cursor.eat("|");
@@ -346,11 +346,6 @@ impl Parser<'_> {
         names.extend(&definition.outputs);
         Ok(names)
     }
-}
-
-/// Parses the element type that comes next, if there is one.
-fn element_type_ahead(cursor: &mut crate::rewrite::notation::Cursor) -> Option<typelift_promote::ElementType> {
-    typelift_promote::ElementType::from_name(cursor.word())
 }
 
 fn reserved(text: &str) -> Option<&'static str> {

@@ -24,8 +24,7 @@ pub(crate) use locate::{
     matches_dims, means, tags,
 };
 pub(crate) use metadata::{
-    Entry, entries, leaves, names_of, value_at, value_of, with_entry, with_missing, with_value, without_entry,
-    without_value,
+    entries, leaves, names_of, value_at, value_of, with_entry, with_missing, with_value, without_entry, without_value,
 };
 pub(crate) use read::metadata_attribute;
 pub use read::{Reading, parse};
