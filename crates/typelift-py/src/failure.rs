@@ -28,7 +28,6 @@ pub(crate) enum Failure {
     Rule { message: String, diagnostics: String },
     /// A `KeyError`: the name does not exist.
     Unknown(String),
-    /// `ValueError`.
     Value(String),
     /// A `RuntimeError`: a bug in typelift.
     Fault(String),
@@ -36,7 +35,6 @@ pub(crate) enum Failure {
     Raised(PyErr),
 }
 
-/// Serializes a value as JSON.
 pub(crate) fn json(value: &impl Serialize) -> Result<String, Failure> {
     serde_json::to_string(value).map_err(|error| Failure::Fault(error.to_string()))
 }

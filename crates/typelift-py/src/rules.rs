@@ -150,7 +150,6 @@ impl Spec {
         Ok(())
     }
 
-    /// Parses the rule.
     fn rule(self, caller: &Caller, raised: &Raised) -> Result<Rule, Failure> {
         let mut rule = match (self.text, self.to) {
             (Some(text), _) => format!("{} => {text}", self.pattern).parse::<Rule>()?,

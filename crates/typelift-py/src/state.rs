@@ -21,11 +21,9 @@ pub(crate) struct State {
     pub(crate) model: typelift::Model,
     /// The name of the file in messages.
     pub(crate) file: String,
-    /// The path from which it was read.
     pub(crate) path: Option<PathBuf>,
     /// State of that file when the model was read from it, or last written to it.
     pub(crate) stamp: Arc<Mutex<Option<Stamp>>>,
-    /// Findings of the reader.
     pub(crate) read: Vec<Diagnostic>,
     /// Findings of inference.
     pub(crate) inferred: Vec<Diagnostic>,

@@ -19,7 +19,6 @@ const BARS: usize = 24;
 /// Number of values that are shown.
 const FIRST: usize = 8;
 
-/// Values of a constant.
 #[derive(Serialize)]
 pub(crate) struct Values<'a> {
     path: Cow<'a, str>,

@@ -25,7 +25,6 @@ struct Folding {
     ends: Vec<usize>,
     /// The strings of the list, one after the other.
     texts: String,
-    /// The items of the list of strings.
     list: String,
     /// The text written so far of the current string.
     text: String,

@@ -18,7 +18,6 @@ const MANY_BOXES: usize = 60;
 /// A constant with at most this many values shows them in the line of its consumer.
 const FEW_VALUES: u64 = 6;
 
-/// A graph.
 #[derive(Serialize)]
 pub(crate) struct Drawn<'a> {
     /// The names of the surrounding bodies, `loop/body`; empty for the model's own graph.
@@ -45,14 +44,12 @@ pub(crate) enum Side {
 /// A box.
 #[derive(Clone, Default, PartialEq, Serialize)]
 pub(crate) struct Node<'a> {
-    /// The id of the layer; `None` for a run of layers.
     pub(crate) id: Option<LayerId>,
     pub(crate) name: Cow<'a, str>,
     pub(crate) path: Cow<'a, str>,
     pub(crate) op: Cow<'a, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) line: Option<usize>,
-    /// The innermost group.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) group: Option<usize>,
     /// Element types and shapes of its outputs.

@@ -105,7 +105,6 @@ struct Document<'a> {
     map_before: Vec<MapRow>,
     /// Every tensor.
     steps: Vec<steps::Step<'a>>,
-    /// The values of constants.
     constants: Vec<constants::Values<'a>>,
     /// The programs that made the model.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -140,7 +139,6 @@ enum Extent {
     Outline,
 }
 
-/// A row of the precision map.
 #[derive(Serialize)]
 struct MapRow {
     #[serde(flatten)]
@@ -191,7 +189,6 @@ struct Finding {
 #[derive(Serialize)]
 struct Told {
     text: String,
-    /// The numbers of its changes.
     changes: Vec<usize>,
 }
 

@@ -26,7 +26,6 @@ pub(crate) struct Step<'a> {
     next: Option<usize>,
     /// The shape of a stored tensor, or of one computed from constants alone.
     stored: Option<String>,
-    /// The loss of a Convert.
     loses: Option<String>,
 }
 

@@ -275,7 +275,6 @@ pub(super) enum Common {
     Promoted,
     /// The same, of arrays alone.
     Types,
-    /// The type of a loop.
     Loop(Loops, MlLoops),
     /// The same, of arrays alone.
     Product(Loops, MlLoops),

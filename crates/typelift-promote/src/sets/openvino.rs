@@ -141,9 +141,7 @@ pub fn suggestion(a: Operand, b: Operand, options: &Options) -> impl fmt::Displa
 }
 
 enum Advice {
-    /// Convert the input of this type.
     Convert(ElementType),
-    /// Allow this result.
     Allow(ElementType),
     /// Allow this result, which an attribute selects.
     AllowTarget(ElementType),

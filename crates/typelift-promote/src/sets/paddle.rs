@@ -126,7 +126,6 @@ fn zero_dim_aware(a: Operand, b: Operand, trace: Trace) -> Result<ElementType> {
     Ok(meet(answer, x, y, trace))
 }
 
-/// Promotes a tensor and a number.
 fn with_number(tensor: ElementType, number: ElementType, trace: Trace) -> Result<ElementType> {
     let answer = match (tensor.kind(), number.kind()) {
         (Kind::Complex, Kind::Complex) => (tensor, SAME_KIND),
@@ -232,7 +231,6 @@ enum Published {
     None,
 }
 
-/// Rule of an operation.
 #[derive(Clone, Copy)]
 struct Rule {
     numbers: Numbers,

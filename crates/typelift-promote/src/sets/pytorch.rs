@@ -340,7 +340,6 @@ enum Output {
     FirstBoolean,
 }
 
-/// Rule of an operation.
 #[derive(Clone, Copy)]
 struct Rule(Numbers, Common, Output);
 

@@ -13,7 +13,6 @@ use crate::symbols::{Constraint, Noticed, Reads, Shapes, Swallow, Symbol};
 
 /// A length of the other symbols that no pattern has by chance.
 const UNLIKELY: i64 = 37;
-/// Most statements of one fix.
 const MOST_STATEMENTS: usize = 8;
 /// Most constraints of one symbol that are compared with each other.
 const MOST_COMPARED: usize = 64;

@@ -167,7 +167,6 @@ struct GraphCheck<'a> {
     budget: u64,
     /// True if the weights were known in inference, so that it found every error.
     has_values: bool,
-    /// True if notes are requested.
     has_notes: bool,
     /// True if inference found no error.
     checks_lengths: bool,

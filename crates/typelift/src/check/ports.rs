@@ -20,7 +20,6 @@ enum InputState {
     Sound,
     /// A tensor differs from its declaration, which this finding reports.
     Stale(usize),
-    /// A tensor is unknown.
     Unknown,
 }
 

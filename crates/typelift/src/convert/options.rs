@@ -148,7 +148,6 @@ pub(super) fn unneeded<'de, D: Deserializer<'de>>(from: D) -> Result<Unneeded, D
     })
 }
 
-/// Options for the storage of constants.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct StorageOptions {

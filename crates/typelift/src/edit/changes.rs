@@ -180,7 +180,6 @@ impl Changes {
         graph.body(owner, at)
     }
 
-    /// Removes layers, and counts them.
     pub(crate) fn remove(&mut self, graph: &mut Edit<'_>, layers: &[LayerId]) -> Result<(), EditError> {
         self.removed += layers.len();
         graph.remove_all(layers)

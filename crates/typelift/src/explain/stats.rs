@@ -277,7 +277,6 @@ const LARGEST: usize = 10;
 /// The number of tensors from which the largest are chosen at once.
 const MOST_REMEMBERED: usize = 1000;
 
-/// Describes the largest tensors.
 fn largest(model: &Model, mut tensors: Vec<Large>, formulas: &mut Formulas<'_>) -> Vec<LargeTensor> {
     tensors.sort_by_key(|&(bytes, ..)| std::cmp::Reverse(bytes));
     let describe = |(bytes, place, layer, port): Large| LargeTensor {

@@ -212,7 +212,6 @@ pub fn why_all(model: &Model) -> Derivation {
 /// Body of a layer: number of the surrounding graph, the layer, and the position among its bodies.
 type Door = (usize, LayerId, usize);
 
-/// Graph of the model, with its steps.
 struct StepGraph<'a> {
     graph: &'a Graph,
     /// `loop/body`.

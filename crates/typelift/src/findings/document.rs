@@ -176,7 +176,6 @@ struct SubjectEntry<'a> {
     name: &'a str,
 }
 
-/// A text edit.
 #[derive(Debug, Serialize)]
 struct EditEntry<'a> {
     #[serde(flatten)]

@@ -150,7 +150,6 @@ impl Known {
         self.list.is_empty()
     }
 
-    /// True if a finding has this code.
     pub(crate) fn has(&self, code: Code) -> bool {
         self.list.iter().any(|(key, _)| key.code == code)
     }

@@ -111,7 +111,6 @@ impl Message {
     }
 }
 
-/// The words.
 impl fmt::Display for Message {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         #[cfg(test)]

@@ -19,7 +19,6 @@ pub(super) struct Scope {
     pub(super) given: Given,
     /// The layers to infer, if only some must be inferred again.
     pub(super) stale: Option<HashSet<LayerId>>,
-    /// The values that are known so far.
     pub(super) values: Values,
     /// The findings in the graph, without those of its bodies.
     pub(super) diagnostics: Vec<Diagnostic>,

@@ -46,7 +46,6 @@ enum State {
 
 type Feeds = SmallVec<[Output; 4]>;
 
-/// A small constant.
 struct SmallConstant {
     /// Keeps the attributes alive, so that no others get the same address.
     _attributes: AttributeList,

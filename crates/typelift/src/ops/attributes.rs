@@ -40,7 +40,6 @@ pub(crate) enum AttrKind {
     Bytes,
     /// A floating-point number.
     Float,
-    /// Any text.
     Text,
     /// One of these words, in any case.
     Enum(&'static [&'static str]),
@@ -54,7 +53,6 @@ pub(crate) enum AttrKind {
     Floats,
     /// Texts, separated by commas.
     Texts,
-    /// A partial shape.
     Shape,
 }
 
@@ -258,7 +256,6 @@ impl Attr {
 pub(crate) enum Finding {
     /// OpenVINO accepts the text and silently ignores some of it.
     Odd(Fault),
-    /// OpenVINO refuses it.
     Refused(Fault),
 }
 

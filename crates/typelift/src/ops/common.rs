@@ -8,7 +8,6 @@ use crate::model::shape::{Dim, Shape};
 
 /// The types that some operations accept for indices, counts and axes.
 pub(super) const INDEX: &[ElementType] = &[ElementType::I32, ElementType::I64];
-/// The same types and `dynamic`.
 pub(super) const INDEX_OR_DYNAMIC: &[ElementType] = &[ElementType::I32, ElementType::I64, ElementType::Dynamic];
 /// Floating-point types of at most 32 bits, and `dynamic`. Some operations compute only in these.
 pub(super) const SINGLE: &[ElementType] =

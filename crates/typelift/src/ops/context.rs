@@ -133,7 +133,6 @@ pub(crate) struct Context<'a> {
     graph: &'a Graph,
     /// The attributes of the layer, with the defaults of its operation.
     pub(crate) attributes: Attributes<'a>,
-    /// The input tensors.
     pub(crate) inputs: &'a [&'a OutputPort],
     /// The layer's bodies, borrowed during the call.
     pub(crate) bodies: &'a mut [Body],

@@ -238,7 +238,6 @@ impl Detection<'_, '_> {
         Err(Fault::shapes(&[0, 4], message).rule("both must have one shape"))
     }
 
-    /// The length of an axis of an input, if it is known.
     fn length(&self, input: usize, axis: usize) -> Option<i64> {
         if input < self.cx.inputs.len() { input_dim(self.cx, input, axis).value() } else { None }
     }

@@ -19,13 +19,11 @@ pub(crate) struct Fault {
     pub(crate) message: Message,
     /// The inputs concerned, by position.
     pub(crate) inputs: SmallVec<[usize; 2]>,
-    /// The attribute concerned.
     pub(crate) attribute: Option<&'static str>,
     /// Facts that do not follow from `inputs` and `attribute`.
     pub(crate) detail: Option<Box<Detail>>,
     /// The violated rule, if the message does not state it.
     pub(crate) rule: Option<Box<Message>>,
-    /// The suggested fix.
     pub(crate) help: Option<Box<Fix>>,
     /// Other promotion rules under which the inputs are accepted.
     pub(crate) other_rules: Box<[Fix]>,

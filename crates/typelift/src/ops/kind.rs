@@ -44,7 +44,6 @@ pub fn kind(layer: &Layer) -> LayerKind {
     }
 }
 
-/// True for a ConvertPromoteTypes.
 pub(crate) fn is_promotion(layer: &Layer) -> bool {
     kind(layer) == LayerKind::ConvertPromoteTypes
 }
@@ -54,7 +53,6 @@ pub fn is_own(layer: &Layer) -> bool {
     layer.start().is_some() || matches!(kind(layer), LayerKind::Parameter | LayerKind::Result | LayerKind::Assign)
 }
 
-/// True for a Constant.
 pub(crate) fn is_constant(layer: &Layer) -> bool {
     kind(layer) == LayerKind::Constant
 }

@@ -360,7 +360,6 @@ impl fmt::Display for Feature<'_> {
 /// Release requirements of a graph's layers.
 pub struct Requirements<'a> {
     graph: &'a Graph,
-    /// The variables that have an Assign.
     assigned: HashSet<Option<&'a str>>,
 }
 

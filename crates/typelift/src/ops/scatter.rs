@@ -41,7 +41,6 @@ pub(super) const ROWS: &[Operation] = &[
         .ties(DATA),
 ];
 
-/// Data and updates.
 const DATA: Ties = Ties::Inputs(&[0, 2]);
 /// Bit set of the inputs data and updates, for [`Evaluate::Ends`].
 const DATA_AND_UPDATES: u32 = 0b101;

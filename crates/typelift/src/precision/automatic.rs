@@ -10,7 +10,6 @@ use crate::edit::precision_marks::Marks;
 use crate::model::graph::{Layer, LayerId, Model, Place};
 use crate::ops::{self, Spread};
 
-/// The smallest normal number of f16.
 const SMALLEST_NORMAL: f64 = 1.0 / (1 << 14) as f64;
 
 pub(super) fn find(model: &Model) -> Vec<(Place, HashSet<LayerId>)> {

@@ -63,7 +63,6 @@ pub(crate) fn to_integers(graph: &mut Edit<'_>, id: LayerId) -> Result<Output, E
     arithmetic(graph, "Multiply", value, &scales)
 }
 
-/// A constant and the ranges of its FakeQuantize.
 struct RangedConstant {
     name: String,
     stored: Stored,

@@ -95,7 +95,6 @@ fn can_be_beyond_i32(model: &Model) -> bool {
     })
 }
 
-/// A risk in one graph.
 struct GraphRisk {
     code: Code,
     layer: LayerId,
@@ -428,7 +427,6 @@ impl<'a> RiskSearch<'a> {
     }
 }
 
-/// The largest number of f16.
 const LARGEST: f64 = 65504.0;
 /// Integers that mean "unlimited", for example the end of a slice.
 const ENDS: [i128; 4] = [i64::MIN as i128, i64::MAX as i128, i32::MIN as i128, i32::MAX as i128];

@@ -60,7 +60,6 @@ pub(super) struct GraphView<'a> {
     pub(super) version: IrVersion,
     /// All layers, each after its producers.
     pub(super) order: Vec<LayerId>,
-    /// Positions in `order`.
     positions: OnceCell<HashMap<LayerId, usize>>,
 }
 

@@ -575,7 +575,6 @@ pub(super) fn flat_inputs(facts: &Facts) -> Vec<Fault> {
     flat.map(|port| Fault::of(port, message!("`{}` has the shape {}, and optimum-intel opens the dimensions 0 and 1 of every input"; port.shown, port.tensor.shape))).collect()
 }
 
-/// True for a number of channels.
 fn is_channels(length: Option<i64>) -> bool {
     length.is_some_and(|length| (1..=4).contains(&length))
 }

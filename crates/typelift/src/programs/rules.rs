@@ -54,7 +54,6 @@ pub(super) enum Demand {
 /// Kind of a value in the metadata.
 #[derive(Clone, Copy)]
 pub(super) enum Form {
-    /// Any text.
     Text,
     /// An integer; the key may be absent.
     Integer,

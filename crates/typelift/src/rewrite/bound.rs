@@ -41,12 +41,9 @@ impl Bound {
     }
 }
 
-/// Bindings of a match.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bindings {
-    /// Bindings by name.
     pub(super) names: SmallVec<[Option<Bound>; 4]>,
-    /// Values by variable.
     pub(super) variables: SmallVec<[Option<CompactString>; 2]>,
     /// The matched layers with their terms; the layer at the root is first.
     pub(super) layers: SmallVec<[(LayerId, usize); 4]>,

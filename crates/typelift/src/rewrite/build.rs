@@ -29,7 +29,6 @@ pub(super) struct Build<'b, 'm> {
     /// Bindings by name.
     pub(super) bound: &'b [Option<Bound>],
     pub(super) variables: &'b [Option<compact_str::CompactString>],
-    /// The matched layers.
     pub(super) matched: &'b [Matched<'b>],
     /// True if an operation without an operation set is its newest revision. In a rule it is the matched one or the oldest.
     pub(super) takes_newest: bool,
@@ -37,7 +36,6 @@ pub(super) struct Build<'b, 'm> {
     pub(super) may_overflow: bool,
     /// Constants that were added for other matches and can be reused.
     pub(super) constants: &'b mut Added,
-    /// The added layers.
     pub(super) added: Vec<LayerId>,
     /// Layers that were added for this match. Equal terms share a layer.
     pub(super) shared: Vec<(Ready, LayerId)>,
@@ -77,7 +75,6 @@ pub(super) struct Ready {
     inputs: Vec<Output>,
 }
 
-/// Input of a new layer.
 enum NewInput {
     Term(usize),
     Tensor(Output),

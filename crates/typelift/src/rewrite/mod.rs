@@ -109,7 +109,6 @@ pub struct Rule {
     once: bool,
 }
 
-/// The replacement of a match.
 #[derive(Clone)]
 enum RuleReplacement {
     Side(Side),

@@ -21,17 +21,14 @@ use crate::rewrite::notation::Literal;
 pub(super) struct Subject<'a> {
     pub(super) graph: &'a Graph,
     pub(super) weights: &'a Weights,
-    /// True for the graph of a body.
     in_body: bool,
     /// True if types and shapes are known.
     pub(super) is_inferred: bool,
     /// Returns the layers, each after its producers.
     order: OnceCell<Vec<LayerId>>,
-    /// The position of each layer in that order.
     positions: OnceCell<HashMap<LayerId, usize>>,
     /// Layers that are computed from constants alone.
     derived: OnceCell<HashSet<LayerId>>,
-    /// The numbers of the blocks of the layers.
     pub(super) blocks: OnceCell<BlockNumbers>,
     /// The values of small constants.
     constants: RefCell<HashMap<Output, Option<Arc<Array>>>>,

@@ -18,7 +18,6 @@ pub(super) struct Scan<'a> {
     /// The layers, producers first.
     pub(super) order: &'a [LayerId],
     pub(super) rule: usize,
-    /// Layers that are in a match.
     pub(super) taken: &'a mut HashSet<LayerId>,
     /// True for a layer at which the rule is not applied again.
     pub(super) is_settled: &'a dyn Fn(LayerId) -> bool,

@@ -139,7 +139,6 @@ pub(crate) enum LayerName {
     Text(String),
     /// The name of a tensor's producer; the tensor is given by its position.
     Tensor(usize),
-    /// The value of a variable.
     Variable(usize),
     All(Vec<Self>),
 }
@@ -166,9 +165,7 @@ pub(crate) struct AttributeTerm {
 #[derive(Clone, Debug)]
 pub(crate) enum AttributeValue {
     Text(String),
-    /// The variable at this position.
     Variable(usize),
-    /// The numbers of a term.
     Term(usize),
 }
 
@@ -485,7 +482,6 @@ pub(crate) struct Name {
     pub(crate) certain: bool,
     /// The number that replaces an absent operand: 1 in a product, 0 in a sum.
     pub(crate) neutral: Option<f64>,
-    /// The definition in `where`.
     pub(crate) definition: Option<Definition>,
 }
 
@@ -498,7 +494,6 @@ impl Name {
 /// Connection between a root and earlier roots, by which it is found.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Link {
-    /// The names that both have.
     pub(crate) names: Vec<usize>,
     /// The possible operations of the root.
     pub(crate) operations: Vec<String>,

@@ -8,9 +8,7 @@ use crate::model::graph::{Graph, LayerId, Model, Output, Place};
 use crate::model::shape::Shape;
 use crate::ops::{self, LayerKind};
 
-/// Most lengths that are listed.
 const MOST_LISTED: usize = 4;
-/// Most refusals of one change.
 const MOST_REFUSALS: usize = 3;
 
 impl Shapes {
@@ -213,7 +211,6 @@ impl Shapes {
     }
 }
 
-/// Describes lengths.
 fn described(fits: &Fits) -> String {
     let is_open = fits.is_open;
     let fits = &fits.list[..];

@@ -55,7 +55,6 @@ pub(super) struct Arena {
 }
 
 type Terms = Vec<(Expr, i64)>;
-/// Returns the name of a symbol.
 pub(super) type Names<'a> = &'a dyn Fn(usize) -> &'a str;
 
 impl Arena {

@@ -117,7 +117,6 @@ pub(crate) struct Fits {
 }
 
 impl Fits {
-    /// The only length.
     pub(crate) fn only(&self) -> Option<i64> {
         match self.list[..] {
             [only] if !self.is_open => Some(only),

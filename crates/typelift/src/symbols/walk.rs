@@ -55,7 +55,6 @@ struct OpenConstraint {
     table: Option<Reason>,
 }
 
-/// State of the walk.
 pub(super) struct Walk<'m> {
     pub(super) model: &'m Model,
     pub(super) arena: Arena,
@@ -81,12 +80,10 @@ pub(super) struct Walk<'m> {
     has_ties: bool,
     /// Asks rules of inference in the current graph.
     pub(super) probe: Option<Probe>,
-    /// Dimensions of each variable.
     pub(super) variables: HashMap<String, Option<Rc<Dims>>>,
     swallows: Vec<Swallow>,
 }
 
-/// An open axis of an input.
 struct OpenAxis {
     parameter: LayerId,
     axis: usize,

@@ -32,13 +32,11 @@ impl<'a> Fitting<'a> {
         Self { model, graph, layer: graph.layer(id).filter(declares), probe: Probe::new(&model.weights) }
     }
 
-    /// `None` if that is unknown.
     pub(super) fn fits(&mut self, name: &str, value: &str) -> Option<bool> {
         let layer = with_value(self.layer?, name, value);
         self.are_as_declared(&layer)
     }
 
-    /// `None` if that is unknown.
     pub(super) fn fits_both(&mut self, one: (&str, &str), other: (&str, &str)) -> Option<bool> {
         let layer = with_value(&with_value(self.layer?, one.0, one.1), other.0, other.1);
         self.are_as_declared(&layer)

@@ -141,13 +141,11 @@ fn fix(source: &Arc<String>, weights: &Weights) -> Fixed {
 
 /// Text after safe edits were applied.
 struct Fixed {
-    /// Returns the text.
     text: Arc<String>,
     /// The inferred model of the text; `None` if the text is not a model.
     model: Option<Model>,
     /// The findings that were fixed, with positions in the text of their round.
     removed: Vec<Diagnostic>,
-    /// The findings that are left.
     left: Vec<Diagnostic>,
     /// True if the limit ended the search early, so that another run may fix more.
     is_unfinished: bool,

@@ -46,11 +46,9 @@ pub(super) struct Site<'a> {
     pub(super) graph: &'a Graph,
     pub(super) layer: &'a Layer,
     pub(super) tags: Vec<Tag>,
-    /// All edges of the graph.
     pub(super) edges: &'a [EdgeText],
 }
 
-/// Text of an edge.
 pub(super) struct EdgeText {
     pub(super) span: Span,
     /// Positions of the values of `from-layer`, `from-port`, `to-layer` and `to-port`.

@@ -29,7 +29,6 @@ const MARKS: &[&str] = &["\"", "=", "<", ">", "/", "</", "/>"];
 /// Maximum number of texts that are tried for a text that is not a model.
 const TEXTS: usize = 12;
 
-/// Element of the format.
 struct FormatElement {
     name: &'static str,
     children: &'static [&'static str],
@@ -106,7 +105,6 @@ fn find(name: &str) -> Option<&'static FormatElement> {
     ELEMENTS.iter().find(|it| it.name == name)
 }
 
-/// Role of a tag.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum TagRole {
     Start,
@@ -114,7 +112,6 @@ enum TagRole {
     Single,
 }
 
-/// Tag of a line, with its attributes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct LineTag<'t> {
     role: TagRole,
@@ -201,7 +198,6 @@ fn known(line: &str, is_strict: bool) -> Option<Vec<LineTag<'_>>> {
     tags.iter().enumerate().all(|(at, tag)| is_closed(at, tag)).then_some(tags)
 }
 
-/// Lines with their positions.
 type PlacedLines<'s> = Vec<(usize, &'s str)>;
 
 /// The lines that hold tags of the format, without metadata and comments.
@@ -291,7 +287,6 @@ fn names(line: &str) -> Vec<(Range<usize>, &'static str)> {
     found
 }
 
-/// Candidates for the damaged lines of a text.
 pub(super) fn damaged_lines(source: &str) -> Vec<Candidate> {
     let lines = lines(source);
     let mut damaged = lines.iter().filter(|(_, line)| line.len() <= LENGTH && known(line, false).is_none());

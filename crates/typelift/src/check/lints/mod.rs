@@ -33,15 +33,12 @@ pub(super) const BUDGET: u64 = 64 << 20;
 /// Valid values of `purpose` in an entry of a port map.
 const PURPOSES: [&str; 2] = ["current_iteration", "execution_condition"];
 
-/// A lint of one graph.
 pub(super) struct Lint {
-    /// The code of its findings.
     pub(super) code: Code,
     /// Adds its findings about a graph, without those about its bodies.
     pub(super) find: fn(&mut GraphCheck<'_>, &Graph),
 }
 
-/// The lints of graphs.
 pub(super) const OF_GRAPHS: &[Lint] = &[
     Lint { code: Code::DuplicateLayerName, find: duplicate_layer_name::find },
     Lint { code: Code::DuplicateTensorName, find: duplicate_tensor_name::find },

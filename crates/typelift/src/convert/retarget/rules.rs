@@ -16,7 +16,6 @@ use crate::rewrite::{Match, Pattern, Rule};
 
 /// Replacement of an operation, or of an attribute value of it.
 pub(super) struct Downgrade {
-    /// The name.
     pub(super) name: &'static str,
     /// The pattern and, if it is fixed, the replacement.
     pattern: &'static str,
@@ -26,7 +25,6 @@ pub(super) struct Downgrade {
     until: Option<&'static str>,
 }
 
-/// Function that writes the replacement for one match.
 type ReplacementWriter = fn(&Match) -> Written;
 
 const fn rule(name: &'static str, pattern: &'static str) -> Downgrade {

@@ -57,7 +57,6 @@ impl Model {
         Some((statements(&found)?, trial?))
     }
 
-    /// The lengths that the file declares for a tensor.
     fn declared_lengths(&self, tensor: Output) -> Option<Vec<i64>> {
         let port = self.graph.output(tensor).filter(|port| port.content != Span::default())?;
         Some(declared_dims(&self.source, port.content).into_vec())

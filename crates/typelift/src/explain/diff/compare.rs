@@ -22,7 +22,6 @@ use crate::precision::schemes::Scheme;
 /// Index of a change that causes other differences.
 type ChangeIndex = usize;
 
-/// State of a comparison.
 pub(super) struct Comparison<'a> {
     before: &'a Model,
     after: &'a Model,
@@ -51,7 +50,6 @@ struct GraphPair<'a> {
     retyped: Vec<bool>,
     /// Differences whose cause may be a layer that is compared later, because a back edge leads to it.
     deferred: Vec<(usize, Consequence)>,
-    /// The first change in the graph.
     first: Option<ChangeIndex>,
 }
 

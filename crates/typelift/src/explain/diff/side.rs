@@ -38,7 +38,6 @@ pub(super) struct Side<'a> {
     pub(super) alive: Vec<bool>,
     /// Connections of a body's Parameters and Results to its layer; for a model, their positions.
     pub(super) roles: HashMap<usize, u64>,
-    /// True for the graph of a body.
     pub(super) in_body: bool,
     /// Compressed constants by the number of the Convert that restores the values.
     stored: HashMap<usize, &'a Layer>,

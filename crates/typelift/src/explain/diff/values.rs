@@ -63,7 +63,6 @@ impl fmt::Display for ValueChange {
     }
 }
 
-/// `None` if they are missing.
 pub(super) fn bytes_of(constant: &Layer, weights: &Weights) -> Option<Vec<u8>> {
     if let Some(text) = constant.attribute("value") {
         return Some(text.as_bytes().to_vec());

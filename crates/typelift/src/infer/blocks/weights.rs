@@ -45,7 +45,6 @@ impl<'a> StoredPaths<'a> {
     }
 }
 
-/// The number of values of a constant.
 pub(crate) fn values(constant: &Layer) -> u64 {
     constant.outputs().first().and_then(|port| port.shape().element_count()).unwrap_or(0)
 }

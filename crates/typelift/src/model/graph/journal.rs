@@ -252,7 +252,6 @@ impl Graph {
         }
     }
 
-    /// Disconnects an input.
     pub(super) fn starve(&mut self, target: Input) {
         let Some(to) = self.node(target.layer) else { return };
         let wire = self.live_edges(to).find(|edge| edge.weight().to_port as usize == target.port).map(|edge| edge.id());

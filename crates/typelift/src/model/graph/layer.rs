@@ -136,7 +136,6 @@ impl Layer {
         self.attributes.iter().find(|attribute| attribute.name == name).map(|attribute| attribute.value.as_str())
     }
 
-    /// The element type that an attribute names.
     pub(crate) fn named_type(&self, attribute: &str) -> Option<ElementType> {
         ElementType::from_name(self.attribute(attribute)?.trim())
     }

@@ -71,7 +71,6 @@ fn sample(weights: &Weights, offset: u64, length: u64) -> io::Result<u64> {
     hash(weights, (0..PIECES).map(|piece| offset + (length - PIECE) / (PIECES - 1) * piece), PIECE)
 }
 
-/// Hash of the ranges of this length at these offsets.
 fn hash(weights: &Weights, offsets: impl IntoIterator<Item = u64>, length: u64) -> io::Result<u64> {
     let mut hasher = hasher();
     for offset in offsets {

@@ -145,7 +145,6 @@ impl Composition {
     }
 }
 
-/// An open `.bin`.
 struct Bin {
     file: File,
     path: PathBuf,
@@ -192,7 +191,6 @@ struct Tail {
     known: Arc<HashMap<u64, Vec<usize>>>,
 }
 
-/// An added constant.
 #[derive(Clone)]
 struct AddedConstant {
     /// The offset in the tail.
@@ -202,7 +200,6 @@ struct AddedConstant {
 
 #[derive(Clone)]
 enum PieceSource {
-    /// Range of the stored bytes.
     Stored(Range<usize>),
     Made(Arc<dyn Content>),
 }

@@ -66,7 +66,6 @@ pub(crate) fn convert(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Arra
     x.converted(to).filter(|_| !evaluation.is_decompression() && is_converted(x.element_type, to))
 }
 
-/// Convert of bounds.
 pub(crate) fn convert_bounds(evaluation: &Evaluation, known: &[&Bounds]) -> Option<Bounds> {
     ends(evaluation, known, convert_end)
 }

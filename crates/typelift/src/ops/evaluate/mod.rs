@@ -34,7 +34,6 @@ use crate::text::xml;
 /// Method of computing an output of an operation from its inputs. If an input is unknown, so is the output.
 #[derive(Clone, Copy)]
 pub(crate) enum Evaluate {
-    /// Not at all.
     Never,
     /// The output follows from attributes and input shapes, without input values.
     Source(fn(&Evaluation) -> Option<Bounds>),
@@ -272,7 +271,6 @@ fn inferred_dims(evaluation: &Evaluation) -> Option<Few<usize>> {
     dims_of(evaluation.layer.outputs().get(evaluation.port)?.shape())
 }
 
-/// The tensor, if it has one of these types.
 fn of_type<'a>(array: &'a Array, types: &[&[ElementType]]) -> Option<&'a Array> {
     types.iter().any(|types| types.contains(&array.element_type)).then_some(array)
 }

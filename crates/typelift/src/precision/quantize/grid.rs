@@ -64,7 +64,6 @@ impl Grid {
         values.start / slab * self.inner..values.end.div_ceil(slab) * self.inner
     }
 
-    /// Divides a range of values into runs.
     pub(super) fn runs(self, values: Range<usize>) -> impl Iterator<Item = Run> {
         let (slab, row) = (self.slab().max(1), self.inner * self.inner_reduced);
         let is_across = self.inner_reduced == 1 && self.inner > 1;

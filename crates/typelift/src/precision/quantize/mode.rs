@@ -61,7 +61,6 @@ impl Mode {
         }
     }
 
-    /// Returns the type in which codes are stored.
     pub(crate) fn codes(self) -> ElementType {
         match self {
             Self::Int8Asym => ElementType::U8,
@@ -74,7 +73,6 @@ impl Mode {
         }
     }
 
-    /// Returns the type in which scales are stored.
     pub(crate) fn scales(self) -> ElementType {
         if self.has_powers_of_two() { ElementType::F8E8M0 } else { ElementType::F16 }
     }

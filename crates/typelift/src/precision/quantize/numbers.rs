@@ -13,7 +13,6 @@ use crate::ops::values::array;
 /// Number of values below which nncf computes a constant with NumPy.
 pub(super) const SMALL: usize = 10_000;
 
-/// Minimum of a scale.
 const SMALLEST_SCALE: f32 = f32::EPSILON;
 
 /// The smallest and the largest value of those that share a scale.
@@ -40,7 +39,6 @@ impl Bounds {
 pub(super) struct Scale {
     /// Difference between consecutive codes, in f32.
     pub(super) step: f32,
-    /// The code of zero.
     pub(super) zero: u8,
 }
 

@@ -104,7 +104,6 @@ impl Quantization {
         self.ratio.filter(|&ratio| ratio != 0.0).unwrap_or(1.0)
     }
 
-    /// `None` if they are not quantized.
     fn backup_for(&self, from: ElementType) -> Option<(Mode, Group)> {
         match self.backup() {
             Backup::Mode(mode) if takes(mode, from) => Some(match mode {
@@ -406,7 +405,6 @@ impl QuantizedConstant {
         });
     }
 
-    /// `None` for a constant that is not.
     pub(super) fn source(&self, weights: &Arc<Weights>) -> Option<Source> {
         let (mode, group) = self.to?;
         let grid = self.weight.grid(group)?;

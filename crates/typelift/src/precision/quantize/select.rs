@@ -21,7 +21,6 @@ pub(super) enum Role {
 /// Constant that contains the weights of a layer.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Weight {
-    /// The constant.
     pub(super) constant: LayerId,
     /// First layer that uses it, and the position of the input.
     pub(super) consumer: LayerId,
@@ -66,7 +65,6 @@ impl Weight {
     }
 }
 
-/// Weights of a graph.
 pub(super) struct Weights {
     /// Each constant once, in the order of the first layers that use them.
     pub(super) list: Vec<Weight>,
@@ -131,7 +129,6 @@ fn weight(graph: &Graph, layer: &Layer, role: Role, port: usize, source: Output)
     Some(Weight { constant: constant.id(), consumer: layer.id(), port, role, stored, dims, reduced })
 }
 
-/// True for the element types that are quantized.
 fn is_source(element_type: ElementType) -> bool {
     use ElementType::{Bf16, F8E4M3, F8E5M2, F16, F32, F64};
     [F16, Bf16, F32, F64, F8E4M3, F8E5M2].contains(&element_type)

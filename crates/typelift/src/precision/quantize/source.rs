@@ -42,7 +42,6 @@ pub(super) struct Source {
 pub(super) struct RowError {
     /// The sum of squared errors.
     pub(super) squares: f64,
-    /// The largest error.
     pub(super) largest: f32,
 }
 

@@ -134,7 +134,6 @@ fn source(graph: &Graph, id: LayerId, input: usize) -> Option<&Layer> {
     graph.layer(graph.producer(id.input(input))?.layer)
 }
 
-/// True for an element type of codes.
 pub(crate) fn is_code(ty: ElementType) -> bool {
     ty.bits() <= 8 && ty != ElementType::Boolean && ty != ElementType::F8E8M0 && ty != ElementType::Dynamic
 }
@@ -184,7 +183,6 @@ pub(super) fn dims_of(layer: &Layer) -> Option<Vec<usize>> {
     dims.into_iter().map(|dim| usize::try_from(dim).ok()).collect()
 }
 
-/// The quantized constant that a Multiply computes, if it is one.
 fn recognize(graph: &Graph, weights: &Weights, multiply: LayerId) -> Option<QuantizedConstant> {
     let side = |input| {
         let codes = CodesPath::find(graph, multiply, input)?;
@@ -322,7 +320,6 @@ pub(super) fn place(mut at: usize, dims: &[usize], strides: &[usize]) -> usize {
     place
 }
 
-/// True for a Convert.
 pub(crate) fn is_convert(layer: &Layer) -> bool {
     ops::kind(layer) == LayerKind::Convert
 }

@@ -16,7 +16,6 @@ use crate::ops::values::conversion::Stored;
 pub(crate) struct Operand {
     dims: Vec<usize>,
     pub(super) values: Vec<f32>,
-    /// The element type in which the values are stored.
     pub(super) stored: ElementType,
 }
 

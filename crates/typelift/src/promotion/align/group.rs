@@ -75,7 +75,6 @@ pub(super) struct Group<'a> {
 
 /// Reason why a group of inputs has no common type.
 pub(super) enum NoCommonType {
-    /// The rules refuse.
     Refused(Refusal),
     /// The common type is not accepted by the operation.
     NotTaken(ElementType),

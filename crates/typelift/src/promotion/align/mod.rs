@@ -64,7 +64,6 @@ struct Aligner {
     leaves_parameters: bool,
 }
 
-/// State of one graph.
 #[derive(Default)]
 struct AlignedGraph {
     place: Place,

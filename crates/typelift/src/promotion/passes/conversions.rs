@@ -89,7 +89,6 @@ pub(super) fn mark_decompression(graph: &mut Edit<'_>, convert: LayerId) -> Resu
     graph.set_marks(convert, &marks)
 }
 
-/// The element type of a tensor, if it is known.
 fn element_type(graph: &Graph, tensor: Output) -> Option<ElementType> {
     graph.output(tensor).map(|port| port.element_type).filter(|&ty| ty != ElementType::Dynamic)
 }

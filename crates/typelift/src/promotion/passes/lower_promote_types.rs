@@ -21,7 +21,6 @@ pub(super) struct Lowering {
     /// Description of a Convert to each type, for reuse.
     converts: HashMap<ElementType, NewLayer>,
     rule: TypeReason,
-    /// Buffer for names.
     name: String,
 }
 

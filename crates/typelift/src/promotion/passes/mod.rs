@@ -37,14 +37,12 @@ pub struct Pass {
     rewrite: Rewrite,
 }
 
-/// Function that edits one graph.
 type EachGraph = dyn Fn(&mut Edit<'_>) -> Result<(), EditError> + Send + Sync;
 
 #[derive(Clone)]
 enum Rewrite {
     /// Function that edits the model's own graph and its bodies. It must report its changes and keep types inferred.
     Whole(fn(&mut Edit<'_>, &mut Changes) -> Result<(), EditError>),
-    /// Edits each graph.
     Each(Arc<EachGraph>),
 }
 

@@ -20,7 +20,6 @@ use unicode_width::UnicodeWidthStr;
 pub struct NotationError {
     pub(crate) message: String,
     pub(crate) help: Option<String>,
-    /// The whole text.
     pub(crate) text: String,
     /// The bytes with the error.
     pub(crate) span: Range<usize>,

@@ -15,7 +15,6 @@ use crate::ops;
 /// Limit on the nesting of bodies.
 const DEEPEST: usize = 64;
 
-/// A parsed listing.
 pub(super) struct Listing {
     pub(super) name: String,
     pub(super) version: IrVersion,

@@ -97,9 +97,7 @@ impl Listing {
 /// Builder of graphs from parsed lines.
 struct Builder<'a> {
     text: &'a str,
-    /// The constants so far.
     bytes: Vec<u8>,
-    /// True if a constant has values.
     has_values: bool,
 }
 
@@ -297,7 +295,6 @@ fn ids(lines: &[LayerText]) -> impl Iterator<Item = LayerId> {
 /// Index of the names of a graph's layers.
 struct LayerNames<'a> {
     ids: HashSet<LayerId>,
-    /// First layer of each name.
     named: HashMap<&'a str, LayerId>,
 }
 

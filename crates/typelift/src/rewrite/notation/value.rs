@@ -8,7 +8,6 @@ use typelift_promote::{ElementType, Kind};
 use super::{Cursor, NotationError};
 use crate::ops::values::array::{Array, Data, round, wrap};
 
-/// Number as written.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Number {
     Int(i128),

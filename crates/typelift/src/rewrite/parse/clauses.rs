@@ -196,7 +196,6 @@ impl Definitions {
         self.patterns.get(name)
     }
 
-    /// Declares the name of a tensor.
     pub(in crate::rewrite) fn declare(&mut self, name: &str) {
         self.tensors.insert(name.to_owned());
     }

@@ -139,7 +139,6 @@ pub(super) fn inline(model: &mut Model, name: &str) -> Result<(), String> {
     edited(model, |edit| known.iter().try_for_each(|(place, id, branch)| edit.at(place)?.inline(*id, *branch)))
 }
 
-/// Appends the model of a file to this one.
 pub(super) fn join(model: &mut Model, file: &Path, prefix: &str, joints: &[(String, String)]) -> Result<(), String> {
     let mut other = Model::open(file).map_err(|error| match error {
         ReadError::Io { source, .. } => format!("cannot read `{}`: {}", file.display(), reason(&source)),

@@ -47,7 +47,6 @@ const PREFIXES: [&str; 10] = [
 /// Names of tensors that the error or warning lists.
 const NAMED: usize = 3;
 
-/// A pair of tensors of an adapter.
 struct AdapterPair {
     /// Name of the layer in the adapter.
     name: String,

@@ -30,12 +30,9 @@ pub(super) struct Statement {
     run: Arc<EditFunction>,
 }
 
-/// Edits an inferred model.
 type EditFunction = dyn Fn(&mut Model, &mut Lets) -> Result<(), String> + Send + Sync;
 
-/// Kind of statement.
 pub(super) struct Kind {
-    /// The word that begins it.
     pub(super) word: &'static str,
     form: &'static str,
     pub(super) touches: Touches,
@@ -412,7 +409,6 @@ fn info(kind: &'static Kind, cursor: &mut Cursor) -> Result<Statement, NotationE
     Ok(Statement::new(kind, text, move |model, _| act::info(model, &owner, &path, &value)))
 }
 
-/// Parses `FIRST -> SECOND`.
 fn pair(cursor: &mut Cursor, first: &str, second: &str) -> Result<(String, String), NotationError> {
     let first = cursor.name(first)?;
     cursor.expect("->")?;

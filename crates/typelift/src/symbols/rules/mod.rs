@@ -269,7 +269,6 @@ impl<'w, 'm> Rule<'w, 'm> {
         values.into_iter().map(|value| self.walk.arena.value(value?)).collect()
     }
 
-    /// The only value of an input.
     pub(super) fn single(&mut self, input: usize) -> Length {
         match self.values(input)?[..] {
             [value] => value,

@@ -4,7 +4,6 @@ use super::Rule;
 use crate::symbols::Noticed;
 use crate::symbols::walk::{Dims, Length};
 
-/// Windows along one axis.
 struct AxisWindow {
     /// Elements from the first to the last of a window.
     span: i64,

@@ -15,7 +15,6 @@ pub(super) fn user() -> String {
     "user".to_owned()
 }
 
-/// A directory.
 pub(super) struct Folder {
     path: PathBuf,
 }

@@ -276,7 +276,6 @@ impl Single {
         Ok(Self { place, replaces: file.exists() })
     }
 
-    /// Writes the replacement of the file.
     pub(super) fn write(&mut self, file: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
         self.place.make(NEW, self.replaces.then_some(file), write)
     }

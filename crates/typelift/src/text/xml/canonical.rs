@@ -31,7 +31,6 @@ pub(super) fn model(model: &Model) -> String {
     printer.out
 }
 
-/// Layout of elements.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout<'a> {
     /// The text before an element: a line end, or nothing.

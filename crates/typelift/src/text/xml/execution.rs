@@ -7,7 +7,6 @@ use crate::findings::{Code, Diagnostic};
 /// Number of bytes at the start of a file in which the first layers are searched.
 const HEAD: usize = 1 << 14;
 
-/// `None` if it is not one.
 pub(super) fn refusal(source: &str) -> Option<Diagnostic> {
     is_execution(source).then(|| {
         let message = "this is an execution graph, which a device writes, not a model";

@@ -42,9 +42,7 @@ pub(crate) fn locate(source: &str, span: Span, element: &str, attribute: &str) -
 
 /// A start tag in the text.
 pub(crate) struct Tag {
-    /// The name of the element.
     pub(crate) name: Span,
-    /// The tag.
     pub(crate) span: Span,
     /// The parent element, by position; `None` for the outermost ones.
     pub(crate) parent: Option<usize>,

@@ -7,7 +7,6 @@ use crate::base::span::Span;
 pub(crate) struct Entry<'a> {
     /// The name of an `<attribute>` of version 0, the one that OpenVINO reads; empty for any other element.
     pub(crate) name: String,
-    /// The `value` of the attribute.
     pub(crate) value: Option<String>,
     /// The whole element.
     pub(crate) text: &'a str,

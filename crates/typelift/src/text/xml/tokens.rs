@@ -188,7 +188,6 @@ impl<'a> Tokens<'a> {
         self.child(Some(element)).map(|_| ())
     }
 
-    /// Skips `element` and returns its whole span.
     pub(super) fn skip(&mut self, element: &Element<'a>) -> Result<Span, Fatal> {
         element.check_name(element.name())?;
         let mut depth = usize::from(!element.empty);
@@ -501,7 +500,6 @@ pub(super) fn decode(raw: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// `None` if it is not a reference.
 fn reference(text: &str) -> Option<(char, usize)> {
     let named = [("lt;", '<'), ("gt;", '>'), ("amp;", '&'), ("quot;", '"'), ("apos;", '\'')];
     if let Some((name, stands)) = named.into_iter().find(|(name, _)| text.starts_with(name)) {

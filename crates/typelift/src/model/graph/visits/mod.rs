@@ -4,7 +4,6 @@ use petgraph::stable_graph::EdgeReference;
 
 use super::Wire;
 
-/// Counts an edge.
 pub(super) fn note(_: &EdgeReference<'_, Wire>) {
     #[cfg(test)]
     tests::VISITED.set(tests::VISITED.get() + 1);

@@ -104,7 +104,6 @@ impl FromIterator<i128> for Integers {
 
 /// Fill value, as an integer and as a floating-point number.
 pub(crate) type Fill = (i128, f64);
-/// Zero, or false.
 pub(crate) const ZERO: Fill = (0, 0.0);
 
 impl Data {

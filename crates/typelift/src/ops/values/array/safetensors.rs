@@ -13,7 +13,6 @@ use super::stored::{Stored, bytes_at, dims_of};
 /// Maximum length of a header in bytes, which is that of the library of this format.
 const LONGEST_HEADER: u64 = 100_000_000;
 
-/// A tensor as the header describes it.
 #[derive(Deserialize)]
 struct HeaderTensor<'a> {
     dtype: Option<String>,

@@ -19,7 +19,6 @@ const EXPONENT: u32 = 0xff << 23;
 /// 16-bit floating-point type. Its conversions use integer operations and sums without branches, which compilers can
 /// vectorize.
 trait Half {
-    /// The type itself.
     const TYPE: ElementType;
     /// Code of infinity; larger codes are NaN.
     const INFINITE: u16;
@@ -189,7 +188,6 @@ impl HalfLimits {
     }
 }
 
-/// Counts for each vector lane.
 #[derive(Default)]
 struct LaneCounts {
     rounded: [u32; LANES],

@@ -20,7 +20,6 @@ pub(super) struct Case<'a> {
     pub(super) layer: &'a Layer,
     pub(super) operation: &'static Operation,
     pub(super) ports: Vec<OutputPort>,
-    /// The input tensors.
     pub(super) tensors: Vec<Output>,
     /// The output types that its ports declare.
     pub(super) declared: Vec<Option<ElementType>>,

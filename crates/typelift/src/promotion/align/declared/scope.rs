@@ -67,7 +67,6 @@ impl Scope<'_> {
         self.demands.push(Demand { input, tensor, from, to, reason });
     }
 
-    /// True for a constant, or a converted one.
     pub(super) fn is_constant(&self, tensor: Output) -> bool {
         let is = |tensor: Output| self.graph.layer(tensor.layer).is_some_and(ops::is_constant);
         let converted = || self.source(tensor.layer, 0).filter(|_| self.is_of(tensor, LayerKind::Convert));

@@ -26,7 +26,6 @@ enum Fault {
 /// An action of another process in a folder, after this number of steps.
 type Other = (usize, fn(PathBuf), PathBuf);
 
-/// The thread of the interrupt.
 static INTERRUPT: Mutex<Option<JoinHandle<()>>> = Mutex::new(None);
 
 thread_local! {
@@ -85,7 +84,6 @@ fn new_pair() -> [Option<String>; 2] {
     [Some(CONSTANT.to_owned()), Some("new".to_owned())]
 }
 
-/// Returns a folder with these old files.
 fn folder(old: &[&str]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for name in old {

@@ -106,7 +106,6 @@ struct Read<'a> {
     parsed_data: HashMap<&'a str, AttributeList>,
 }
 
-/// The inputs and outputs of a layer.
 type LayerPorts = (Arc<[InputPort]>, SmallVec<[OutputPort; 1]>);
 
 /// The last layer of an operation. The next layer with equal text shares its data.
