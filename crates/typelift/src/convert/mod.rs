@@ -333,7 +333,6 @@ impl Conversion {
         Ok((changed, changes))
     }
 
-    /// True if inputs or outputs are to be changed.
     pub(crate) fn changes_interface(&self) -> bool {
         let retyped = [&self.set_types, &self.input_types, &self.output_types];
         !self.set_shapes.is_empty() || self.changes_layouts() || retyped.iter().any(|types| !types.is_empty())
@@ -349,7 +348,6 @@ impl Conversion {
         self.storage.is_some() || self.quantize.is_some() || !self.types.is_empty() || self.mark_keeps
     }
 
-    /// True if each ConvertPromoteTypes is to be replaced by Converts.
     pub(crate) fn lowers_promotions(&self) -> bool {
         self.unneeded != Unneeded::Noops || !self.changes_precision()
     }

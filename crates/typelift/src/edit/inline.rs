@@ -286,7 +286,6 @@ impl Content for Elsewhere {
     }
 }
 
-/// Adds a prefix to the names of tensors, outputs and variables in a layer.
 fn with_prefix(layer: &mut Layer, prefix: &str) {
     if prefix.is_empty() {
         return;

@@ -117,7 +117,6 @@ impl Marks {
         agree.then(|| self.and(other))
     }
 
-    /// Returns the marks of both layers together.
     pub(crate) fn and(&self, other: &Self) -> Self {
         let spelling = match (self.spelling, other.spelling) {
             (Some(one), Some(two)) if one != two => Some(Spelling::Both),

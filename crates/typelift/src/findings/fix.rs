@@ -33,7 +33,6 @@ pub struct Proof {
 }
 
 impl Proof {
-    /// Creates a proof without rival edits.
     pub(crate) fn new(kind: impl Into<Message>) -> Self {
         Self { kind: kind.into(), rivals: Vec::new() }
     }

@@ -112,12 +112,10 @@ pub struct Comparison<'a> {
 }
 
 impl Comparison<'_> {
-    /// True if fewer findings than before have this key.
     pub(crate) fn is_fixed(&self, key: &FindingKey) -> bool {
         self.fixed.contains(key)
     }
 
-    /// Returns the keys of all findings that no longer exist.
     pub(crate) fn gone(self) -> HashSet<FindingKey> {
         let Self { mut fixed, left, .. } = self;
         fixed.retain(|key| !left.contains(key));

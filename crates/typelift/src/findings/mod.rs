@@ -464,7 +464,6 @@ impl Diagnostic {
         self
     }
 
-    /// Returns the finding with these details.
     pub(crate) fn about(mut self, about: About) -> Self {
         self.about = Box::new(about);
         self

@@ -313,19 +313,16 @@ impl Operation {
         self
     }
 
-    /// Sets the attributes; the default is none.
     const fn attributes(mut self, attributes: &'static [Attr]) -> Self {
         self.attributes = attributes;
         self
     }
 
-    /// Sets the inputs that must agree in element type; the default is none.
     const fn ties(mut self, ties: Ties) -> Self {
         self.ties = ties;
         self
     }
 
-    /// Sets the types of the main input; the default is any.
     const fn accepts(mut self, accepts: Accepts) -> Self {
         self.accepts = accepts;
         self
@@ -337,7 +334,6 @@ impl Operation {
         self
     }
 
-    /// Sets the kind; the default is other.
     const fn kind(mut self, kind: LayerKind) -> Self {
         self.kind = kind;
         self
@@ -390,7 +386,6 @@ impl Operation {
         self
     }
 
-    /// Sets the function that computes its values; the default is none.
     const fn evaluate(mut self, evaluate: Evaluate) -> Self {
         self.evaluate = evaluate;
         self
@@ -459,7 +454,6 @@ impl Operation {
         required.filter(|name| layer.attribute(name).is_none())
     }
 
-    /// True if its two inputs can be swapped.
     pub(crate) fn is_commutative(&self) -> bool {
         self.commutative
     }

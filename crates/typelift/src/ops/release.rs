@@ -61,7 +61,6 @@ impl Release {
         years.into_iter().flat_map(|(year, numbers)| numbers.map(move |number| Self::new(year, number)))
     }
 
-    /// Returns the first release that reads files of a version of the format.
     pub(crate) fn of_format(version: IrVersion) -> Self {
         match version {
             IrVersion::V10 => Self::OLDEST,
@@ -110,7 +109,6 @@ impl Release {
         Some(early.map_or_else(|| Self::of_opset(opset), |row| row.2))
     }
 
-    /// Returns the first release that has a revision of an operation, in any operation set.
     pub(crate) fn of_revision(revision: &Operation) -> Option<Self> {
         revision.opsets().filter_map(|opset| Self::of_operation(revision, opset)).min()
     }

@@ -37,7 +37,6 @@ pub(super) struct Form {
 }
 
 impl Form {
-    /// Creates a form whose only leaf is the tensor.
     pub(super) fn closed(tensor: Output) -> Self {
         let leaf = Leaf { what: What::Tensor(tensor), power: 1.0, keeps_shape: true };
         Self { leaves: smallvec![leaf], layers: SmallVec::new() }

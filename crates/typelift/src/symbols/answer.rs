@@ -48,7 +48,6 @@ impl Shapes {
         Some((limit.unwrap_or_else(|| format!("{name}: {fit}")), decides))
     }
 
-    /// Returns the only length of a symbol that satisfies all constraints on it alone.
     pub(crate) fn only(&self, symbol: &Symbol) -> Option<i64> {
         let at = self.symbols.iter().position(|it| std::ptr::eq(it, symbol))?;
         self.fits(at, &self.alone(at)).only()

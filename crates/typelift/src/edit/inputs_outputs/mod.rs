@@ -536,7 +536,6 @@ impl Model {
         ends.filter_map(|layer| Some((layer.id(), self.end_tensor(layer)?.tensor_type()))).collect()
     }
 
-    /// Returns the inputs and outputs whose shape differs from `before`, with both shapes.
     pub(crate) fn reshaped_since(&self, before: &[(LayerId, TensorType)]) -> Vec<Reshaped> {
         let before: HashMap<_, _> = before.iter().map(|(id, tensor)| (*id, &tensor.shape)).collect();
         let reshaped = |(id, tensor): (LayerId, TensorType)| {
@@ -547,7 +546,6 @@ impl Model {
         self.interface_types().into_iter().filter_map(reshaped).collect()
     }
 
-    /// Returns the inputs and outputs whose type differs from `before`.
     pub(crate) fn retyped_since(&self, before: &[(LayerId, TensorType)]) -> Vec<Change> {
         let before: HashMap<_, _> = before.iter().map(|(id, tensor)| (*id, tensor.element_type)).collect();
         let mut changes = Changes::default();

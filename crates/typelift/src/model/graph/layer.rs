@@ -53,7 +53,6 @@ impl Layer {
         Self::of(OperationName::new(ty, version), name.into())
     }
 
-    /// Creates a layer with this operation and name, without attributes and ports.
     pub(crate) fn of(operation_name: Arc<OperationName>, name: Text) -> Self {
         Self {
             id: LayerId(0),

@@ -77,7 +77,6 @@ impl Mode {
         if self.has_powers_of_two() { ElementType::F8E8M0 } else { ElementType::F16 }
     }
 
-    /// True if a zero point is stored for each scale.
     pub(crate) fn has_zero_points(self) -> bool {
         matches!(self, Self::Int8Asym | Self::Int4Asym)
     }

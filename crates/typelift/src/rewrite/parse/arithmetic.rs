@@ -470,7 +470,6 @@ fn fold(chain: &mut Chain, value: f64, power: f64, tolerant: bool, span: Range<u
 }
 
 impl LayerTerm {
-    /// Creates a layer without inputs, in any revision.
     pub(super) fn new(operation: &str, head: Range<usize>) -> Self {
         Self { operation: operation.to_owned(), head, ..Self::default() }
     }

@@ -292,7 +292,6 @@ pub(crate) const OPENING: usize = 512;
 /// The text before the root.
 pub(crate) const DECLARATION: &str = "<?xml version=\"1.0\"?>\n";
 
-/// True if [`write()`] would return the text that the model was read from.
 pub(crate) fn is_source(model: &Model, options: WriteOptions) -> bool {
     let mut rest: &str = model.source();
     let same = write_to(model, WriteOptions { on_one_thread: true, ..options }, |piece| {

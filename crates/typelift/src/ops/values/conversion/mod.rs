@@ -242,7 +242,6 @@ mod tests {
         values.iter().flat_map(|value| value.to_le_bytes()).collect()
     }
 
-    /// Returns the values of an f16 constant.
     fn halves(values: &[f32]) -> Vec<f32> {
         let bytes = convert(&f32s(values), values.len(), F32, F16).unwrap();
         bytes.chunks_exact(2).map(|b| half::f16::from_le_bytes([b[0], b[1]]).to_f32()).collect()
