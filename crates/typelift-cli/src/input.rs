@@ -359,7 +359,7 @@ impl Input {
                 failure.help("give the .xml of the model; its weights are found next to it")
             });
         }
-        if let Some(advice) = usage::other_file(&path.to_string_lossy()).filter(|_| path.is_file()) {
+        if let Some(advice) = usage::other_file(&path.to_string_lossy()).filter(|_| !may_be_xml(path)) {
             return Err(Failure::new(format!("`{}` is not OpenVINO IR", path.display())).help(advice).of(path));
         }
         let read = || {
@@ -387,6 +387,9 @@ impl Input {
             }
             ErrorKind::NotFound => match near_file(path) {
                 Some(near) => self.refused(&error).help(format!("did you mean `{}`?", near.display())),
+                None if path.to_string_lossy().contains(".xml,") => {
+                    self.refused(&error).help("write a blank between two models")
+                }
                 None if path.to_string_lossy().contains("://") => {
                     self.refused(&error).help("download the .xml and its .bin first: typelift reads files only")
                 }
@@ -436,6 +439,13 @@ fn named(action: &FixAction, file: &Path) -> FixAction {
         }
         None => action.clone(),
     }
+}
+
+/// True if a file begins like XML, or cannot be read as a regular file.
+fn may_be_xml(path: &Path) -> bool {
+    let mut start = [0; 64];
+    let read = path.is_file().then(|| File::open(path).and_then(|mut file| io::Read::read(&mut file, &mut start)));
+    !read.is_some_and(|read| read.is_ok_and(|length| !start[..length].trim_ascii_start().starts_with(b"<")))
 }
 
 /// The failure for a pair without its graph: a killed run left it, and only a run that writes there may

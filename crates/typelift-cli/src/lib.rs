@@ -175,6 +175,10 @@ fn whole_command() -> Command {
 /// has errors, 2 usage or files.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
+    if let Some(failure) = usage::of_one_dash(&arguments) {
+        Terminal::new(ColorChoice::Auto, false).fail(failure);
+        return Status::Failed.code();
+    }
     let cli = match parse(&arguments) {
         Ok(cli) => cli,
         Err(error) => return explain_usage(error, &arguments),

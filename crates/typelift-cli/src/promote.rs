@@ -379,7 +379,8 @@ impl Args {
 fn unknown_operation(rules: &RuleSet, name: &str) -> Failure {
     let failure = Failure::new(format!("{} has no operation `{name}`", rules.name()));
     let names = || rules.operations().map(|operation| operation.name);
-    let nearest = typelift::near(&name.to_lowercase(), names());
+    let is_word = name.contains(char::is_alphabetic);
+    let nearest = typelift::near(&name.to_lowercase(), names()).filter(|_| is_word);
     let all = names().collect::<Vec<_>>().join(", ");
     failure.help(nearest.map_or(String::new(), |near| format!("did you mean `{near}`? ")) + &format!("it has {all}"))
 }
@@ -409,7 +410,7 @@ fn one(args: &Args, rules: &RuleSet, texts: &[&str], terminal: &mut Terminal) ->
 
 fn operand(rules: &RuleSet, text: &str) -> Result<Operand, Failure> {
     let unknown = |error: String| {
-        if text == "+" || !text.contains('[') && text.contains(',') {
+        if ["+", "and", "with"].contains(&text) || !text.contains('[') && text.contains(',') {
             let help = "operands are separated by spaces, as in `typelift promote f32 f16`";
             return Failure::new(format!("`{text}`: {error}")).help(help);
         }
@@ -421,6 +422,9 @@ fn operand(rules: &RuleSet, text: &str) -> Result<Operand, Failure> {
         let near = || typelift::near(name, rules.types().map(|ty| rules.type_name(ty)));
         if let Some(near) = known.map(str::to_owned).or_else(near).filter(|near| near != name) {
             return failure.help(format!("did you mean `{near}`?"));
+        }
+        if rules.type_from_name(name).is_some() {
+            return failure;
         }
         let is_known = |other: &RuleSet| other.types().any(|ty| typelift::host::named_element_type(name) == Some(ty));
         if let Some(other) = RuleSet::all().find(|other| other.type_from_name(name).is_some() || is_known(other)) {

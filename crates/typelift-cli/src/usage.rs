@@ -1,5 +1,6 @@
 //! Suggestions for invalid command lines.
 
+use std::cmp::Reverse;
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -10,6 +11,7 @@ use typelift::ops::Release;
 use typelift::rewrite::library;
 
 use crate::failure::Failure;
+use crate::input::element_type;
 
 /// Commands here, or advice, each with the commands of other programs that mean the same.
 const VERBS: &[(&str, &[&str])] = &[
@@ -103,6 +105,8 @@ const OPTIONS: &[(&str, &[&str])] = &[
     ("--expect", &["--golden", "--load-outputs", "--reference"]),
     ("--for", &["--precision"]),
     ("--for DEVICE", &["--device", "-d"]),
+    ("--changed", &["--since", "--staged"]),
+    ("--diff", &["--check-only", "--dry-run", "--dryrun", "--plan", "-n"]),
     ("--format", &["--fmt", "--output-format"]),
     ("--format dot", &["--dot", "--graph"]),
     ("--format github", &["--github"]),
@@ -133,6 +137,7 @@ const OPTIONS: &[(&str, &[&str])] = &[
     ("--quantize MODE", &["--mode", "--weight-format"]),
     ("--quantize int4_sym", &["--int4"]),
     ("--quantize int8_sym", &["--int8"]),
+    ("--quiet", &["--no-warn", "--no-warnings"]),
     ("--quiet", &["--errors-only", "--level", "--log-level", "--severity", "--silent"]),
     ("--rtol", &["--max-relative", "--rel", "--threshold", "--tol", "--tolerance"]),
     ("--rules", &["--framework"]),
@@ -146,6 +151,8 @@ const OPTIONS: &[(&str, &[&str])] = &[
         &["--dynamic", "--input", "--input-shape", "--inputs", "--reshape", "--shape", "--shapes", "--static"],
     ),
     ("--shape NAME=SHAPE", &["--data-shape", "--input-shape"]),
+    ("--set-shape NAME=SHAPE", &["--height", "--image-size", "--imgsz", "--resolution", "--seq-len", "--width"]),
+    ("`--help` lists all options", &["--help-all", "--help-full", "--usage"]),
     ("--statement", &["--e", "--pattern"]),
     ("rewrite -e 'PATTERN => REPLACEMENT'", &["--replace", "--substitute"]),
     ("rewrite -e 'add output NAME = TENSOR'", &["--add-output", "--add-outputs", "--mark-outputs"]),
@@ -165,7 +172,7 @@ const OPTIONS: &[(&str, &[&str])] = &[
     ("rewrite -e 'set CONSTANT = VALUE'", &["--set", "--set-value"]),
     ("rewrite -e 'stateful INPUT -> OUTPUT'", &["--stateful", "--transform"]),
     ("rewrite --list-rules", &["--list", "--list-passes"]),
-    ("--target", &["--release"]),
+    ("--target", &["--openvino", "--openvino-version", "--ov", "--release"]),
     ("--target RELEASE", &["--ir-version", "--opset"]),
     ("--types FROM=TO", &["--dtype", "--to", "--type"]),
     ("--only", &["--filter", "--find", "--grep", "--op-type", "--search", "--type"]),
@@ -205,7 +212,14 @@ const OPTIONS: &[(&str, &[&str])] = &[
 /// What a command without such an option does, or the command that has it: a command, its options, and the advice.
 const ELSEWHERE: &[(&str, &[&str], &str)] = &[
     ("check", &["--config"], "there is no file of settings: give options, such as --allow CODE"),
+    ("check", &["--log-file", "--output-file", "--report"], "write `--format json > FILE.json`"),
     ("check", &["--rules"], "rewrite --rules FILE"),
+    (
+        "completions",
+        &["--install"],
+        "`typelift completions bash` prints the script: write it where your shell looks for it",
+    ),
+    ("convert", &["--export", "--output-format", "--to-onnx"], "typelift writes OpenVINO IR only"),
     ("diff", &["-o", "--html", "--output", "--png", "--side-by-side", "--view", "--visual"], PAGE),
     ("diff", &["--abs", "--atol", "--rtol", "--tol", "--tolerance"], "verify BEFORE.xml AFTER.xml"),
     ("diff", &["--values", "--weights"], "`diff` compares the values of constants without an option"),
@@ -222,6 +236,7 @@ const ELSEWHERE: &[(&str, &[&str], &str)] = &[
         &["--attrs", "--display-as", "--ops", "--show", "--tree"],
         "`show` prints each layer with its attributes and types",
     ),
+    ("stats", &["--order", "--sort"], "`stats` lists the largest first; --all lists all"),
     ("verify", &["--save-outputs"], "write `--save-inputs FILE.npz`; outputs are compared, not saved"),
     ("verify", &["--check-error-stat"], "write `--rtol REL` or `--atol ABS`"),
     ("view", &["--before", "--compare", "--diff", "--with"], PAGE),
@@ -251,6 +266,12 @@ const VALUES: &[(&str, &[&str], &str)] = &[
     ("--compress", &["f32", "fp32", "float32"], "--decompress"),
     ("--compress", &["fp8", "f8"], "f16 and bf16 are stored by --compress; `--quantize mxfp4` stores fewer bits"),
     ("--deny", &["all"], "--deny warnings"),
+    (
+        "--allow",
+        &["all", "error", "note", "warning"],
+        "name the codes, such as `--allow stale-port`; --quiet prints errors only",
+    ),
+    ("--deny", &["note"], "--deny warnings` or `--deny CODE"),
     ("--deny", &["error"], "errors end with status 1 without --deny"),
     ("--for", &["arm", "x86"], "--for cpu"),
     ("--for", &["cuda", "nvidia", "xpu"], "OpenVINO has a plugin for GPUs of Intel: write `--for gpu`"),
@@ -306,6 +327,7 @@ const WORDS: &[(&str, &str)] = &[
     ("reduce", "the command follows `--`, such as `-- python3 check.py {}`"),
     ("show", "to select layers, write `--only TYPE` or `--around LAYER`"),
     ("stats", "`typelift show --around LAYER` shows one layer"),
+    ("view", "give one model, or two to see what differs"),
     ("why", "give one layer or tensor: `typelift why MODEL.xml LAYER`"),
     ("verify", "a property is one word, such as `--config KV_CACHE_PRECISION=u8`"),
 ];
@@ -361,6 +383,16 @@ pub(crate) fn is_overview(arguments: &[OsString]) -> bool {
     arguments.get(1).is_some_and(|first| is_model(Path::new(first)))
 }
 
+/// The failure for a long option after one dash, which would be read as a value of `-o`: `-out`.
+pub(crate) fn of_one_dash(arguments: &[OsString]) -> Option<Failure> {
+    let words = arguments.iter().filter_map(|word| word.to_str()).take_while(|word| *word != "--");
+    let word = words.filter(|word| word.starts_with("-o") && !word.contains('='));
+    let word = word.into_iter().find(|word| {
+        OPTIONS[..].iter().any(|(_, others)| others.contains(&&*format!("-{word}"))) || *word == "-output"
+    })?;
+    Some(Failure::new(format!("unexpected argument `{word}` found")).help("write `-o OUT.xml` or `--output OUT.xml`"))
+}
+
 /// Formats a usage error like every other error, with a suggestion.
 pub(crate) fn failure(error: &Error, program: &mut Command, arguments: &[OsString]) -> Failure {
     program.build();
@@ -391,7 +423,9 @@ pub(crate) fn failure(error: &Error, program: &mut Command, arguments: &[OsStrin
         None => (message, None),
     };
     let other = || match verb_of(program, arguments) {
-        Some(verb) if verb.get_name() == "explain" => "`typelift explain` lists the codes".to_owned(),
+        Some(verb) if verb.get_name() == "explain" || said.contains("CODE") => {
+            "`typelift explain` lists the codes".to_owned()
+        }
         Some(verb) => format!("`typelift {} -h` lists the options", verb.get_name()),
         None => "`typelift -h` lists the commands".to_owned(),
     };
@@ -426,9 +460,26 @@ fn tip(error: &Error, program: &Command, arguments: &[OsString]) -> Option<Strin
             let name = option.split(' ').next()?;
             let percent = value.strip_suffix('%').and_then(|number| number.parse::<f64>().ok());
             match value.split_once(':') {
-                _ if value.is_empty() => Some(format!("write `{}`", option.replace(['<', '>'], ""))),
+                _ if value.is_empty() => Some(format!("write `{}`", plain(&option))),
+                _ if option.contains("FROM=TO") => {
+                    let value = value.replace("->", "=").replace(':', "=");
+                    let from = if value.contains('=') { "" } else { "f32=" };
+                    Some(format!("write `{name} {from}{}`", value.replace(' ', "")))
+                }
+                _ if value.contains('(') && value.contains('=') && option.contains("SHAPE") => {
+                    let value = value.replace('(', "[").replace(')', "]");
+                    Some(format!("write `{name} {}`", shell_word(&value)))
+                }
                 Some((end, given)) if option.contains("<NAME=") && !value.contains('=') => {
                     Some(format!("write `{name} {}`", shell_word(&format!("{}={}", end.trim(), given.trim()))))
+                }
+                _ if option.contains("<NAME=") && !value.contains('=') => {
+                    let is_name = value.starts_with(|letter: char| letter.is_lowercase() || letter == '_');
+                    let is_name = is_name && element_type(&value).is_err();
+                    let place = plain(option.split('=').nth(1)?);
+                    let pair = if is_name { format!("{value}={place}") } else { format!("NAME={value}") };
+                    let names = completed("MODEL.xml", arguments);
+                    Some(format!("write `{name} {}`; `{names}` lists the names", shell_word(&pair)))
                 }
                 Some((key, given)) if option.contains("<KEY=") => Some(format!("write `{name} {key}={given}`")),
                 _ if percent.is_some() => percent.map(|number| format!("write `{name} {}`", number / 100.0)),
@@ -442,8 +493,7 @@ fn tip(error: &Error, program: &Command, arguments: &[OsString]) -> Option<Strin
                 _ => None,
             };
             if let Some(option) = missing {
-                let option = option.replace(['<', '>'], "");
-                return Some(format!("write `{}`", option.split('|').next().unwrap_or(&option)));
+                return Some(format!("write `{}`", plain(option)));
             }
             let names_tensor = error.render().to_string().contains("<NAME>");
             let line = if names_tensor { "show MODEL.xml NAME --npy FILE.npy" } else { verb };
@@ -452,6 +502,11 @@ fn tip(error: &Error, program: &Command, arguments: &[OsString]) -> Option<Strin
         ErrorKind::ArgumentConflict => Some("leave one of the two out".to_owned()),
         _ => None,
     }
+}
+
+/// An option with the word for its value: `--quantize MODE` for `--quantize <MODE|@FILE>`.
+fn plain(option: &str) -> String {
+    option.split('|').next().unwrap_or(option).replace(['<', '>'], "")
 }
 
 /// An option as it was typed, where only its first letter is read: `-shape` for `-s`.
@@ -639,8 +694,8 @@ fn option_tip(option: &str, program: &Command, arguments: &[OsString]) -> Option
     let others = OPTIONS.iter().flat_map(|(_, others)| others.iter().copied()).chain(MODEL.iter().copied());
     let others: Vec<_> = others.filter_map(|other| other.strip_prefix("--")).map(str::to_owned).collect();
     exact
-        .or_else(|| near(&own()).map(|near| format!("did you mean `{near}`?")))
         .or_else(|| asked.meaning(&within(name, own().iter().chain(&others))?))
+        .or_else(|| near(&own()).map(|near| format!("did you mean `{near}`?")))
         .or_else(|| asked.meaning(&near(&others)?))
         .or_else(|| {
             let own = asked.own();
@@ -651,7 +706,8 @@ fn option_tip(option: &str, program: &Command, arguments: &[OsString]) -> Option
         })
 }
 
-/// The longest name whose words are in an option: `input-shape` for `--overwriteInputShape`.
+/// The name of the most words, all of which are in an option: `input-shape` for `--overwriteInputShape`. The first one
+/// counts.
 fn within<'n>(option: &str, names: impl Iterator<Item = &'n String>) -> Option<String> {
     let mut words = String::new();
     for letter in option.chars() {
@@ -660,7 +716,17 @@ fn within<'n>(option: &str, names: impl Iterator<Item = &'n String>) -> Option<S
     }
     let words = format!("-{words}-");
     let is_within = |name: &&String| name.len() > 3 && words.contains(&format!("-{name}-"));
-    names.filter(is_within).max_by_key(|name| name.len()).map(|name| format!("--{name}"))
+    let place = |name: &str| words.find(&format!("-{name}-")).unwrap_or_default();
+    let best = names.filter(is_within).max_by_key(|name| (name.matches('-').count(), Reverse(place(name))));
+    best.map(|name| format!("--{name}"))
+}
+
+/// Adds the word for its value to an option that stands alone.
+fn valued(verb: &Command, option: &str) -> String {
+    let is_it = |arg: &&Arg| arg.get_long().is_some_and(|long| option == format!("--{long}"));
+    let value = verb.get_arguments().find(is_it).filter(|arg| arg.get_action().takes_values());
+    let value = value.and_then(|arg| arg.get_value_names()?.first()).map(|value| plain(value));
+    value.map_or_else(|| option.to_owned(), |value| format!("{option} {value}"))
 }
 
 fn has(verb: &Command, option: &str) -> bool {
@@ -692,7 +758,7 @@ impl Asked<'_> {
         let meanings = || OPTIONS.iter().filter(|(_, others)| others.contains(&name)).map(|row| row.0);
         for other in [format!("{name}s"), name.trim_end_matches('s').to_owned()] {
             if has(verb, &other) && other != name && !meanings().any(|meant| meant.starts_with(&other)) {
-                return Some(format!("write `{other}`"));
+                return Some(format!("write `{}`", valued(verb, &other)));
             }
         }
         let own = |meant: &'static str| match meant.strip_prefix(verb.get_name()) {
@@ -704,7 +770,7 @@ impl Asked<'_> {
             if meant == "--in-place" && is_given {
                 return Some(format!("leave `{}` out: -o replaces a file that is there", self.given));
             }
-            return Some(format!("write `{}`", with_value(meant, self.given, arguments)));
+            return Some(format!("write `{}`", valued(verb, &with_value(meant, self.given, arguments))));
         }
         if MODEL.contains(&name) {
             return Some(format!(
@@ -714,7 +780,7 @@ impl Asked<'_> {
             ));
         }
         if has(verb, name) {
-            return Some(format!("write `{name}`"));
+            return Some(format!("write `{}`", valued(verb, name)));
         }
         if let Some(meant) = meanings().find(|meant| !meant.starts_with("--")) {
             return Some(said(meant));
@@ -737,10 +803,11 @@ impl Asked<'_> {
         let is_long = name.starts_with("--");
         let elsewhere = meanings().find_map(|meant| Some((others().find(|other| has(other, meant))?, meant)));
         if let Some((other, meant)) = elsewhere.filter(|_| is_long) {
-            return Some(said(&format!("{} {meant}", other.get_name())));
+            return Some(said(&format!("{} {}", other.get_name(), valued(other, meant))));
         }
         let verbs = || VERBS.iter().filter(|(_, names)| is_long && names.contains(&bare)).map(|row| row.0);
-        verbs().next().map(said)
+        let meant = verbs().next()?;
+        Some(own(meant).map_or_else(|| said(meant), |meant| format!("write `{meant}`")))
     }
 }
 

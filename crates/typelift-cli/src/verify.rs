@@ -261,6 +261,7 @@ pub(crate) fn failure(error: VerifyError) -> Failure {
             let shapes = fit.iter().map(|shape| format!("--shape {}", shell_word(shape))).collect::<Vec<_>>();
             failure.help(format!("lengths that fit are {}", shapes.join(" ")))
         }
+        VerifyError::Inputs(_) => failure.help("`typelift MODEL.xml` prints the inputs and outputs; --save-inputs FILE.npz writes a file that fits"),
         VerifyError::Unpaired(_) => failure.help("`typelift diff` says which inputs and outputs only one of the models has"),
         VerifyError::IllTyped { .. } => failure.help("give --inputs or --shape the shapes of the model's inputs, which `typelift MODEL.xml` prints"),
         VerifyError::NoShapes => failure.help("give the shapes of inputs, such as --shape 'NAME=[1,16]'"),

@@ -87,7 +87,7 @@ class Runner:
         parts = [part for part in device.replace(":", ",").split(",") if part not in ("AUTO", "MULTI", "HETERO", "BATCH")]
         for part in parts:
             if part.split(".")[0] not in [known.split(".")[0] for known in devices]:
-                return f"OpenVINO finds no device `{part}`\nhelp: {_near(part, devices)}the devices here are {', '.join(devices)}"
+                return f"it finds no device `{part}`\nhelp: {_near(part, devices, 0.8)}the devices here are {', '.join(devices)}"
         try:
             known = self._properties(device)
         except RuntimeError:
@@ -135,11 +135,11 @@ class Runner:
         return {}
 
 
-def _near(name, names):
+def _near(name, names, likeness=0.6):
     """Returns a suggestion of the name that is most like another; empty if none is."""
     import difflib
 
-    found = difflib.get_close_matches(name.upper(), names, 1) or [known for known in names if name.upper() in known]
+    found = difflib.get_close_matches(name.upper(), names, 1, likeness) or [known for known in names if name.upper() in known]
     return f"did you mean `{found[0]}`? " if found else ""
 
 

@@ -149,8 +149,14 @@ impl<'p> Arrays<'p> {
     }
 
     fn missing(&self, input: &str, port: Option<&OutputPort>) -> VerifyError {
-        let has: Vec<_> =
-            self.list.iter().map(|array| format!("`{}` {}", array.name, described(&array.tensor))).collect();
+        let has: Vec<_> = self
+            .list
+            .iter()
+            .map(|array| match &*array.name {
+                "" => format!("one array {}", described(&array.tensor)),
+                name => format!("`{name}` {}", described(&array.tensor)),
+            })
+            .collect();
         let (path, has) = (self.path.display(), has.join(", "));
         let takes = port.map_or(String::new(), |port| format!(" {}{}", port.element_type(), port.shape()));
         VerifyError::Inputs(format!("`{path}` has no array for input `{input}`{takes}; it has {has}"))

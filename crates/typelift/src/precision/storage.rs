@@ -46,7 +46,7 @@ impl Plan {
         let error = |constant: &Constant| {
             let message = message!(
                 "the relative error of `{}` in {} would be up to {}, more than {}";
-                constant.path, Text(short(constant.loss.max_rel)), constant.to, limit
+                constant.path, constant.to, Text(short(constant.loss.max_rel)), limit
             );
             let found = finding(model, constant, message);
             Diagnostic { severity: Severity::Error, ..found.help("keep the constant, or allow a larger error") }

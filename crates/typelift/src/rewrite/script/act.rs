@@ -55,7 +55,10 @@ pub(super) fn before(model: &mut Model, lets: &mut Lets, name: &str, value: &For
     if lets.inputs.contains(name) {
         return Ok(());
     }
-    let found = end_names(model, End::Input, name)?;
+    let found = end_names(model, End::Input, name).map_err(|error| match tensors(model, name) {
+        Ok(_) => format!("`{name}` is no input of the model; `after TENSOR : …` adds layers after any tensor"),
+        Err(_) => error,
+    })?;
     before_inputs(model, &found, None, value, lets)
 }
 
@@ -102,7 +105,11 @@ pub(super) fn tap(model: &mut Model, name: &str, new: Option<&str>) -> Result<()
 
 pub(super) fn cut(model: &mut Model, names: &[String]) -> Result<(), String> {
     names.iter().try_for_each(|name| {
-        let found: Vec<_> = tensors(model, name)?.into_iter().map(|(tensor, _)| tensor).collect();
+        let found = tensors(model, name).map_err(|error| match name.split_once("..") {
+            Some((from, to)) => format!("{error}; between tensors, write `cut {from} .. {to}`"),
+            None => error,
+        })?;
+        let found: Vec<_> = found.into_iter().map(|(tensor, _)| tensor).collect();
         edited(model, |edit| edit.cut_all(&found).map(drop))
     })
 }

@@ -183,7 +183,8 @@ static KINDS: [Kind; 25] = [
         },
     ),
     kind("remove", "remove output NAME, …` or `remove input NAME, …", Touches::InputsAndOutputs, |kind, cursor| {
-        let (end, names) = (which_end(cursor)?, some_names(cursor)?);
+        let end = which_end(cursor).map_err(|error| error.with_help(REMOVAL))?;
+        let names = some_names(cursor)?;
         let text = format!("{end} {}", names.join(", "));
         Ok(Statement::new(kind, text, move |model, _| ends::remove(model, end, &names)))
     }),
