@@ -308,6 +308,15 @@ fn is_computed(layer: &Layer) -> bool {
     !matches!(ops::kind(layer), Parameter | Constant | Result | Assign | ReadValue)
 }
 
+/// Why a Select never takes the value at an input: its condition was the same everywhere.
+fn never_selected(graph: &Graph, spreads: &HashMap<Output, Spread>, input: Input) -> Option<String> {
+    let select = graph.layer(input.layer).filter(|layer| layer.ty() == "Select")?;
+    let condition = spreads.get(&graph.producer(select.id().input(0))?)?;
+    let taken = if condition.least == 0.0 { 2 } else { 1 };
+    let is_other = condition.is_constant() && input.port != 0 && input.port != taken;
+    is_other.then(|| format!("`{}` took its other value everywhere", select.name()))
+}
+
 /// Layers of a graph whose values do not reach an output.
 struct Hidden {
     /// The layers that lead to an output of the model or to its state.
@@ -355,9 +364,13 @@ impl Hidden {
                 let own = short.get(&(Place::default(), id)).cloned();
                 Some(own.unwrap_or_else(|| format!("`{}` {what}", layer.name())))
             } else {
-                let mut reasons = users.iter().filter(|user| !is_shape(user)).map(|user| hidden.reasons.get(user));
-                let first = reasons.next().flatten();
-                first.filter(|_| reasons.all(|reason| reason.is_some())).cloned()
+                let ports = (0..layer.outputs().len()).flat_map(|port| graph.consumers(id.output(port)));
+                let data = ports.filter(|input| !is_shape(&input.layer));
+                let reasons = data.map(|input| {
+                    let own = hidden.reasons.get(&input.layer).cloned();
+                    own.or_else(|| never_selected(graph, spreads, input))
+                });
+                reasons.collect::<Option<Vec<_>>>().and_then(|reasons| reasons.into_iter().next())
             };
             hidden.reasons.extend(reason.map(|reason| (id, reason)));
         }

@@ -386,6 +386,20 @@ fn layers_whose_values_reach_no_output_are_not_tested() {
     assert_eq!(found, ["a", "b", "c"].map(|name| (name, "`c` was 0 everywhere")));
     assert_eq!((report.tested, report.layers), (1, 4));
     assert_eq!(compare(CHAIN, CHAIN).not_tested, []);
+    let one_branch = "
+        x = Parameter : f32[?,4]
+        low = Const(-100) : f32[]
+        is_high = Greater(x, low)
+        a = Abs(x)
+        b = Tanh(x)
+        c = Select(is_high, a, b)
+        r = Result(c)
+    ";
+    let found = compare(one_branch, one_branch).not_tested;
+    let found: Vec<_> = found.iter().map(|it| (it.layer.name.as_str(), it.reason.as_str())).collect();
+    let expected =
+        [("is_high", "`is_high` was the same value everywhere"), ("b", "`c` took its other value everywhere")];
+    assert_eq!(found, expected);
     let infinite = "
         x = Parameter : f32[?,4]
         big = Const(3e38) : f32[]
