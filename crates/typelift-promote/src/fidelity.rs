@@ -69,6 +69,12 @@ impl Fidelity {
     }
 }
 
+impl FromIterator<Loss> for Fidelity {
+    fn from_iter<I: IntoIterator<Item = Loss>>(losses: I) -> Self {
+        losses.into_iter().fold(Self::default(), |all, loss| all.with(loss, true))
+    }
+}
+
 /// Formats as `exact`, or as a list of losses: `rounds, overflows`.
 impl fmt::Display for Fidelity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -57,9 +57,10 @@ pub(crate) struct Node<'a> {
     pub(crate) inputs: Vec<Entry<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) attributes: Vec<(Cow<'a, str>, Cow<'a, str>)>,
-    /// For a Convert: source type, destination type, and the possible loss, which is empty if nothing is lost.
+    /// For a Convert: source type, destination type, the possible loss, which is empty if nothing is lost, and true for
+    /// integers that count or select.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) convert: Option<(String, &'static str, String)>,
+    pub(crate) convert: Option<(String, &'static str, String, bool)>,
     /// The number of layers of a run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) layers: Option<usize>,
@@ -339,7 +340,7 @@ impl<'a> Boxes<'a> {
                 inputs.push(Entry { from: None, text, held, parts, of });
             }
             let largest = weights.into_iter().flatten().max_by_key(|(bytes, _)| *bytes);
-            self.nodes.push(node(source, graph, layer, place, inputs, largest.map(|(_, text)| text)));
+            self.nodes.push(node(source, (graph, ways), layer, place, inputs, largest.map(|(_, text)| text)));
         }
     }
 }
@@ -481,7 +482,7 @@ fn number(value: f64, element_type: ElementType) -> String {
 
 fn node<'a>(
     source: &Source<'_>,
-    graph: &Graph,
+    (graph, ways): (&Graph, &Ways<'_>),
     layer: &'a Layer,
     place: &Place,
     inputs: Vec<Entry<'a>>,
@@ -497,7 +498,7 @@ fn node<'a>(
         let effect = found.effect(graph, source.model.weights(), layer);
         let lost = if effect.is_exact() { String::new() } else { effect.to_string() };
         let from: Vec<&str> = found.from.iter().map(|ty| ty.name()).collect();
-        (from.join(", "), found.to.name(), lost)
+        (from.join(", "), found.to.name(), lost, ways.converts_indices(layer))
     });
     let names = layer.outputs().iter().flat_map(|port| port.names());
     let is_end = place.is_model() && matches!(ops::kind(layer), LayerKind::Parameter | LayerKind::Result);

@@ -237,6 +237,32 @@ fn a_loss_of_a_constant_has_the_same_words_everywhere() {
     assert!(data(&said(&["view", "m.xml", "-o", "-"]))["steps"].as_array().unwrap().iter().any(|it| it[10] == words));
 }
 
+/// A page called every integer an index, and the map judged constants by their types.
+#[test]
+fn converts_of_indices_and_losses_of_constants_are_told_by_use_and_values() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "x = Parameter : i64[2]\nd = Parameter : i32[2]\nt = Const([1, 2, 3]) : f32[3]\na = Const([0]) : i32[]\n\
+                c = Const([1e-300, 1e-310]) : f64[2]\nplace = Convert(x) {destination_type=i32}\ng = Gather(t, place, a)\n\
+                data = Convert(d) {destination_type=f32}\ntiny = Convert(c) {destination_type=f32}\n\
+                y = Add(g, data)\nw = Add(y, tiny)\nz = Result(w)\n";
+    let mut model = typelift::Model::from_text(text).unwrap();
+    assert!(typelift::infer(&mut model).is_empty());
+    model.save(folder.path().join("m.xml")).unwrap();
+    let page = data(&run(folder.path(), &["view", "m.xml", "-o", "-"]).stdout);
+    let convert = |name: &str| {
+        let nodes = page["graphs"][0]["nodes"].as_array().unwrap();
+        nodes.iter().find(|node| node["name"] == name).unwrap()["convert"][3].clone()
+    };
+    assert_eq!((convert("place"), convert("data")), (true.into(), false.into()));
+    let lossy = page["map"][0]["lossy"].as_array().unwrap();
+    let of = |from: &str| {
+        let found = lossy.iter().find(|it| it["from"] == from).unwrap();
+        serde_json::json!([found["count"], found["indices"], found["loses"]])
+    };
+    assert_eq!((of("i64"), of("i32")), (serde_json::json!([1, 1, ["wraps"]]), serde_json::json!([1, 0, ["rounds"]])));
+    assert_eq!(of("f64"), serde_json::json!([1, 0, ["rounds"]]));
+}
+
 /// A page had other fixes than `check`, and none of their commands.
 #[test]
 fn a_page_has_the_findings_and_fixes_of_check() {

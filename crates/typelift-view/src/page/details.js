@@ -13,9 +13,8 @@ const listed = (title, items) => section(title, ...(items.length ? [make("ul", {
 function closing(aside) {
   return make("button", { class: "close", "aria-label": "Close", onclick: () => { aside.hidden = true; select(null); canvas.focus(); } }, "×");
 }
-// Integers and booleans index, count and select. Their Converts do not lose values of weights or activations.
-const isIndex = (types) => types.split(", ").every((type) => /^(?:[iu]\d+|boolean)$/.test(type));
-const lossClass = (from) => isIndex(from) ? "faint" : "warning";
+// Converts of integers that count or select do not lose values of weights or activations.
+const lossClass = (isIndex) => isIndex ? "faint" : "warning";
 
 // Lines about the run of a layer: the executed layer, its weights, and the layers added before it.
 function ranLines(node) {
@@ -122,7 +121,7 @@ function layerDetails(node, constant) {
     make("div", { class: "faint" }, where(node) + (node.macs ? " · " + operations(node) : "") + (node.only === SIDES.before ? " · only in the model before" : "")),
     ...(node.bodies.length ? [make("p", {}, make("button", { onclick: () => flip(node) }, node.open ? "Close" : `Open ${node.bodies.map((body) => body.name).join(" and ")}`))] : []),
     reachButtons(),
-    ...(node.convert ? section("Converts", make("div", { class: node.convert[2] ? lossClass(node.convert[0]) : "" }, `${node.convert[0]} → ${node.convert[1]}: ${node.convert[2] || "keeps every value"}`)) : []),
+    ...(node.convert ? section("Converts", make("div", { class: node.convert[2] ? lossClass(node.convert[3]) : "" }, `${node.convert[0]} → ${node.convert[1]}: ${node.convert[2] || "keeps every value"}`)) : []),
     ...listed("Findings", findings), ...listed("Changed", changes), ...was,
     ...(attributes.length ? section("Attributes", make("dl", {}, ...attributes)) : []),
     ...listed("Inputs", node.inputs.map((input) => inputItem(input, constant))), ...listed("Outputs", node.outputs.map((output, port) => outputItem(node, output, port))),

@@ -31,7 +31,7 @@ function box(spot, pane) {
   if (run?.pale) group.classList.add("pale");
   if (node.op === "Parameter" || node.op === "Result") group.classList.add(node.op === "Parameter" ? "input" : "output");
   if (node.convert) group.classList.add("convert");
-  if (node.convert?.[2]) group.classList.add(isIndex(node.convert[0]) ? "narrows" : "loses");
+  if (node.convert?.[2]) group.classList.add(node.convert[3] ? "narrows" : "loses");
   const type = isGroup ? computedIn(node, runs[pane.run])[0]?.[0] : typeOf(node, runs[pane.run]), rx = 9;
   if (opens(item)) group.append(draw("rect", { class: "under", x: 5, y: 5, width: w, height: h, rx }));
   group.append(draw("rect", { class: "body", width: w, height: h, rx }));

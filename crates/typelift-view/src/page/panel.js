@@ -123,12 +123,11 @@ const details3 = (lines, kind) => [...lines.slice(0, SHOWN_PATHS).map((text) => 
 // Stages that all differ from each other are no warning.
 const differsClass = (text) => /^the \d+ blocks /.test(text) ? "faint" : "differs";
 function mapRow(row) {
-  const lossy = (wanted) => row.lossy.filter(({ from }) => isIndex(from) === wanted);
-  const index = lossy(true), ways = row.paths.filter((path) => path.types.length > 1).map((path) => `${grouped(path.constants)} × ${path.types.join(" → ")} → ${path.operation}`);
+  const index = row.lossy.filter(({ indices }) => indices), ways = row.paths.filter((path) => path.types.length > 1).map((path) => `${grouped(path.constants)} × ${path.types.join(" → ")} → ${path.operation}`);
   const notes = [
     ...details3(ways, "mono"),
-    ...lossy(false).map(({ count, from, to, loses }) => make("div", { class: "warning" }, `${plural(count, "Convert")} ${from} → ${to}: ${loses.join(", ")}`)),
-    ...(index.length ? [make("div", { class: "faint" }, `${plural(index.reduce((sum, { count }) => sum + count, 0), "Convert")} of indices: ${index.map(({ from, to, loses }) => `${from} → ${to} ${loses.join(", ")}`).join("; ")}`)] : []),
+    ...row.lossy.filter(({ count, indices }) => count > indices).map(({ count, indices, from, to, loses }) => make("div", { class: "warning" }, `${plural(count - indices, "Convert")} ${from} → ${to}: ${loses.join(", ")}`)),
+    ...(index.length ? [make("div", { class: "faint" }, `${plural(index.reduce((sum, { indices }) => sum + indices, 0), "Convert")} of indices: ${index.map(({ from, to, loses }) => `${from} → ${to} ${loses.join(", ")}`).join("; ")}`)] : []),
     ...(row.marks ? [make("div", {}, `${plural(row.marks, "layer")} marked to keep precision`)] : []),
     ...(row.errors ? [make("div", { class: "error" }, plural(row.errors, "error"))] : []),
     ...(row.warnings ? [make("div", { class: "warning" }, plural(row.warnings, "warning"))] : []),
@@ -194,22 +193,25 @@ function metadata() {
 let sorted = "loses";
 // All Converts: those with a box, and those of weights, which are part of their consumer.
 function allConverts() {
-  const own = layers.filter((node) => node.convert && node.only !== SIDES.before).map(({ path, name, convert: [from, to, loses] }) => ({ path, name, from, to, loses, of: "" }));
-  const held = data.steps.filter((step) => step.loses !== undefined && !places.has(step.path) && holders.has(step.path)).map((step) => ({ path: step.path, name: step.path, from: data.steps[step.before]?.type ?? "?", to: step.type, loses: step.loses === "exact" ? "" : step.loses, of: step.stored === undefined ? " of shapes" : " of constants" }));
-  return [...own, ...held];
+  const own = layers.filter((node) => node.convert && node.only !== SIDES.before).map(({ path, name, convert: [from, to, loses, index] }) => ({ path, name, from, to, loses, index, of: index && loses ? " of indices" : "" }));
+  const held = data.steps.filter((step) => step.loses !== undefined && !places.has(step.path) && holders.has(step.path)).map((step) => ({ path: step.path, name: step.path, from: data.steps[step.before]?.type ?? "?", to: step.type, loses: step.loses === "exact" ? "" : step.loses, index: step.stored === undefined, of: step.stored === undefined ? " of shapes" : " of constants" }));
+  // A FakeQuantize rounds in one type.
+  const isLevels = ({ op, path }) => op === "FakeQuantize" && !(find(path)?.only === SIDES.before);
+  const rounded = data.steps.filter(isLevels).map(({ path, type, stored }) => ({ path, name: path, from: type, to: `${places.get(path)?.attributes?.find(([name]) => name === "levels")?.[1] ?? "few"} levels`, loses: "rounds", of: stored === undefined ? "" : " of constants" }));
+  return [...own, ...held, ...rounded];
 }
 function convertList() {
   const converts = allConverts();
   const entries = together(converts, ({ from, to, loses, of }) => [from, to, loses, of].join("\n")).map((same) => ({ ...same[0], types: `${same[0].from} → ${same[0].to}${same[0].of}`, count: same.length, same }));
   // Losses of weights and activations come first, then those of indices.
-  const weight = ({ loses, from }) => loses ? isIndex(from) ? 1 : 2 : 0;
+  const weight = ({ loses, index }) => loses ? index ? 1 : 2 : 0;
   entries.sort((a, b) => sorted === "count" ? b.count - a.count : sorted === "loses" ? weight(b) - weight(a) || b.count - a.count : a.types.localeCompare(b.types));
   const heads = [["types", "From → to"], ["count", "Layers"], ["loses", "Can lose"]].map(([key, text]) => make("th", { scope: "col", "aria-sort": sorted === key ? "descending" : "none" }, make("button", { onclick: () => { sorted = key; side(); } }, text)));
   // The block of a layer tells Converts of one name apart.
   const blockOf = (path) => { for (let up = find(path)?.up; up; up = up.up) if (up.number !== undefined && up.up.kind === "graph") return groupName(up) + " "; return ""; };
   const named = (name) => blockOf(name) + brief(name.split("/").slice(-2).join("/"));
   const links = (same) => make("details", same.length < 4 ? { open: "" } : {}, make("summary", {}, grouped(same.length)), ...same.slice(0, 200).map(({ path }) => make("div", {}, reach(path, path, named(path)))), ...(same.length > 200 ? [make("div", { class: "faint" }, `200 of ${grouped(same.length)}`)] : []));
-  const rows = entries.map((entry) => make("tr", {}, make("td", { class: "mono" }, entry.types), make("td", {}, links(entry.same)), make("td", { class: entry.loses ? lossClass(entry.from) : "faint" }, entry.loses || "nothing")));
+  const rows = entries.map((entry) => make("tr", {}, make("td", { class: "mono" }, entry.types), make("td", {}, links(entry.same)), make("td", { class: entry.loses ? lossClass(entry.index) : "faint" }, entry.loses || "nothing")));
   return converts.length ? [make("table", {}, make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...rows))] : [make("p", { class: "faint" }, "No Converts.")];
 }
 
@@ -267,8 +269,8 @@ function legend() {
   if (visible.some((node) => node.op === "Parameter")) key("input", "input");
   if (visible.some((node) => node.op === "Result")) key("output", "output");
   if (visible.some((node) => node.convert && !node.convert[2])) key("dash", "Convert");
-  if (visible.some((node) => node.convert?.[2] && isIndex(node.convert[0]))) key("dash narrows", "Convert of indices");
-  if (visible.some((node) => node.convert?.[2] && !isIndex(node.convert[0]))) key("dash loses", "Convert that can lose values");
+  if (visible.some((node) => node.convert?.[2] && node.convert[3])) key("dash narrows", "Convert of indices");
+  if (visible.some((node) => node.convert?.[2] && !node.convert[3])) key("dash loses", "Convert that can lose values");
   if (runs.length) { items.push(make("span", {}, "as computed")); key("pale", "no layer of its own"); }
   if (runs[0]?.added.size) key("dash extra", "Reorder or Convert that was added");
   if (data.before) items.push(make("span", {}, make("span", { class: "sign added" }, "+"), "added"), make("span", {}, make("span", { class: "sign changed" }, "~"), "changed"), make("span", {}, make("i", { class: "gone" }), "removed"));

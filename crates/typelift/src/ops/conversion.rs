@@ -34,7 +34,7 @@ impl Conversion {
         };
         match converted_values(graph, weights, layer) {
             Some(audit) if audit.changed() == 0 => Effect { losses: Some(Fidelity::default()), audit: None },
-            audit => Effect { losses: Some(lost), audit },
+            audit => Effect { losses: Some(audit.map_or(lost, Audit::losses)), audit },
         }
     }
 }
@@ -43,7 +43,7 @@ impl Conversion {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Effect {
-    /// The possible losses; none if all values of a constant are kept. `None` for unknown types.
+    /// The possible losses; those of its values for a constant. `None` for unknown types.
     pub losses: Option<Fidelity>,
     /// The counts of the values of a constant, if some change.
     pub audit: Option<Audit>,

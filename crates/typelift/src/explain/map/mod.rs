@@ -11,12 +11,12 @@ use typelift_promote::{ElementType, Fidelity};
 
 use crate::base::hash::HashMap;
 use crate::edit::precision_marks::Marks;
-use crate::explain::blocks::{Block, Division, describe};
+use crate::explain::blocks::{Block, Division, Figures, describe};
 use crate::explain::stats::{Census, TypeCount, Weight, by_size, map_of, name_of};
 use crate::findings::{Diagnostic, Severity};
-use crate::infer::blocks::StoredPaths;
+use crate::infer::blocks::{Indices, StoredPaths};
 use crate::model::graph::{Graph, LayerId, Model, Place};
-use crate::ops::{self, LayerKind};
+use crate::ops::{self, Effect, LayerKind};
 
 pub use crate::infer::blocks::{Role, roles};
 pub use paths::WeightPath;
@@ -80,6 +80,8 @@ pub struct Lossy {
     /// The possible loss.
     #[serde(serialize_with = "losses")]
     pub loses: Fidelity,
+    /// The number of those that convert integers which count or select: shapes, indices and conditions.
+    pub indices: usize,
 }
 
 pub(crate) fn losses<S: Serializer>(fidelity: &Fidelity, serializer: S) -> Result<S::Ok, S::Error> {
@@ -162,6 +164,7 @@ impl Building<'_> {
             let graph = found.figures.graph;
             describe(&mut found.blocks);
             let stored = StoredPaths::new(graph, &found.figures.roles);
+            let indices = Indices::new(graph, &found.figures.roles);
             for block in found.blocks {
                 let (elsewhere, own): (Vec<LayerId>, Vec<LayerId>) = block
                     .layers
@@ -170,7 +173,7 @@ impl Building<'_> {
                 in_blocks += elsewhere.len();
                 several.extend(elsewhere.into_iter().map(|id| (graph, id)));
                 let paths = paths::of(&found.figures, &stored, &block.layers);
-                let row = Row { paths, ..self.row(graph, block, &own) };
+                let row = Row { paths, ..self.row(&found.figures, block, &own, &indices) };
                 self.rows.push(row);
             }
             several.extend(found.shared.into_iter().map(|id| (graph, id)));
@@ -193,19 +196,23 @@ impl Building<'_> {
         }
     }
 
-    fn row(&mut self, graph: &Graph, block: Block, own: &[LayerId]) -> Row {
-        let mut row = Row::new(block);
-        let (mut weights, mut lossy) = (BTreeMap::new(), BTreeMap::new());
+    fn row(&mut self, figures: &Figures<'_>, block: Block, own: &[LayerId], indices: &Indices) -> Row {
+        let (graph, mut row) = (figures.graph, Row::new(block));
+        let (mut weights, mut lossy) = (BTreeMap::new(), BTreeMap::<_, Lossy>::new());
         let found = self.found.get(&row.parts[0].place);
         for layer in own.iter().filter_map(|&id| graph.layer(id)) {
             self.census.add(layer, &mut weights);
         }
         for layer in row.parts[0].layers.iter().filter_map(|&id| graph.layer(id)) {
-            if let Some(conversion) = ops::conversion(graph, layer)
-                && !conversion.effect(graph, self.model.weights(), layer).is_exact()
-            {
-                for (from, loses) in conversion.lossy() {
-                    lossy.entry((from, conversion.to)).or_insert((0, loses)).0 += 1;
+            if let Some(conversion) = ops::conversion(graph, layer) {
+                let Effect { losses, audit } = conversion.effect(graph, self.model.weights(), layer);
+                for (from, possible) in conversion.lossy().filter(|_| losses.is_none_or(|lost| !lost.is_exact())) {
+                    let loses = losses.filter(|_| audit.is_some()).unwrap_or(possible);
+                    let empty = || Lossy { from, to: conversion.to, count: 0, loses, indices: 0 };
+                    let known = lossy.entry((from, conversion.to)).or_insert_with(empty);
+                    known.count += 1;
+                    known.loses = known.loses.losses().chain(loses.losses()).collect();
+                    known.indices += usize::from(indices.converts(graph, layer));
                 }
             }
             row.marks += usize::from(Marks::of(layer, self.model.version()).keeps_precision());
@@ -215,8 +222,7 @@ impl Building<'_> {
             }
         }
         row.weights = by_bytes(weights);
-        let lossy = lossy.into_iter().map(|((from, to), (count, loses))| Lossy { from, to, count, loses });
-        row.lossy = by_size(lossy, |lossy| lossy.count);
+        row.lossy = by_size(lossy.into_values(), |lossy| lossy.count);
         row
     }
 }
@@ -264,7 +270,10 @@ impl Row {
             path.bytes += more.bytes;
         }
         self.computed.iter_mut().zip(&next.computed).for_each(|(count, more)| count.count += more.count);
-        self.lossy.iter_mut().zip(&next.lossy).for_each(|(lossy, more)| lossy.count += more.count);
+        self.lossy.iter_mut().zip(&next.lossy).for_each(|(lossy, more)| {
+            lossy.count += more.count;
+            lossy.indices += more.indices;
+        });
         self.blocks += 1;
         self.layers += next.layers;
         self.marks += next.marks;

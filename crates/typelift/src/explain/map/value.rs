@@ -12,7 +12,7 @@ use crate::base::hash::{HashMap, HashSet};
 use crate::base::span::Lines;
 use crate::explain::stats::name_of;
 use crate::findings::LayerRef;
-use crate::infer::blocks::{Role, StoredPaths, in_order, roles, values};
+use crate::infer::blocks::{Indices, Role, StoredPaths, in_order, roles, values};
 use crate::model::graph::{FindError, Graph, Layer, LayerId, LayerMap, Model, Output};
 use crate::model::shape::Shape;
 use crate::ops::{self, Conversion, Effect, LayerKind};
@@ -149,6 +149,7 @@ pub struct Ways<'a> {
     before: HashMap<LayerId, Output>,
     /// For each tensor: the next one on its path.
     next: OnceCell<HashMap<Output, Output>>,
+    indices: OnceCell<Indices>,
 }
 
 /// Start of a path, the preferred kind first: the nearest matrix of weights, the largest vector, the nearest
@@ -175,7 +176,13 @@ impl<'a> Ways<'a> {
     /// Computes the data paths of a graph in linear time.
     #[must_use]
     pub fn new(graph: &'a Graph) -> Self {
-        let mut ways = Self { graph, roles: roles(graph), before: HashMap::default(), next: OnceCell::new() };
+        let mut ways = Self {
+            graph,
+            roles: roles(graph),
+            before: HashMap::default(),
+            next: OnceCell::new(),
+            indices: OnceCell::new(),
+        };
         let stored = StoredPaths::new(graph, &ways.roles);
         let mut sources = HashMap::<LayerId, PathStart>::default();
         for layer in in_order(graph) {
@@ -255,6 +262,12 @@ impl<'a> Ways<'a> {
     #[must_use]
     pub fn is_stored(&self, tensor: Output) -> bool {
         self.role(tensor.layer) == Some(Role::Stored)
+    }
+
+    /// True for a Convert of integers that count or select: shapes, indices and conditions.
+    #[must_use]
+    pub fn converts_indices(&self, layer: &Layer) -> bool {
+        self.indices.get_or_init(|| Indices::new(self.graph, &self.roles)).converts(self.graph, layer)
     }
 
     /// `None` if it is a setting.

@@ -1,7 +1,9 @@
 //! Roles of layers in a graph: constants, shape computations, or data.
 
-use crate::model::graph::{Graph, Layer, LayerMap};
-use crate::ops::{self, LayerKind};
+use typelift_promote::ElementType;
+
+use crate::model::graph::{Graph, Input, Layer, LayerMap};
+use crate::ops::{self, LayerKind, Operation, UseOfValues, use_of_values};
 
 /// Maximum number of values of a tensor that is treated as a shape.
 const SHAPE: u64 = 64;
@@ -44,6 +46,63 @@ pub(crate) fn in_order(graph: &Graph) -> Vec<&Layer> {
         Ok(order) => order.into_iter().filter_map(|id| graph.layer(id)).collect(),
         Err(_) => graph.layers().collect(),
     }
+}
+
+/// The layers whose integers count or select: they are computed from shapes and positions alone, or used as shapes,
+/// indices and conditions alone.
+#[derive(Debug)]
+pub(crate) struct Indices(LayerMap<()>);
+
+impl Indices {
+    pub(crate) fn new(graph: &Graph, roles: &LayerMap<Role>) -> Self {
+        let mut found = LayerMap::new(graph);
+        let order: Vec<&Layer> =
+            in_order(graph).into_iter().filter(|layer| roles.get(layer.id()) != Some(&Role::Stored)).collect();
+        for layer in &order {
+            let feeds = graph.feeds(layer.id()).into_iter().flatten().map(|(producer, _)| producer.id());
+            let mut computed = feeds.filter(|&id| roles.get(id) != Some(&Role::Stored)).peekable();
+            let is_derived = computed.peek().is_some() && computed.all(|id| found.get(id).is_some());
+            let is_place = gives_integers(layer) && (is_derived || gives_indices(layer));
+            if is_place || roles.get(layer.id()) == Some(&Role::Shape) {
+                found.insert(layer.id(), ());
+            }
+        }
+        for layer in order.into_iter().rev().filter(|layer| gives_integers(layer)) {
+            let selects = |(_, input): (usize, Input)| {
+                let is_index = |user: &Layer| {
+                    let is_place =
+                        !matches!(use_of_values(user, input.port), UseOfValues::Passed | UseOfValues::Computed);
+                    is_place || user.operation().is_some_and(|it| it.shaping_inputs().contains(&input.port))
+                };
+                found.get(input.layer).is_some() || graph.layer(input.layer).is_some_and(is_index)
+            };
+            let mut uses = graph.uses(layer.id()).peekable();
+            let is_condition = layer.outputs().iter().all(|port| port.element_type() == ElementType::Boolean);
+            if is_condition || uses.peek().is_some() && uses.all(selects) {
+                found.insert(layer.id(), ());
+            }
+        }
+        Self(found)
+    }
+
+    /// True for a Convert of integers that count or select.
+    pub(crate) fn converts(&self, graph: &Graph, layer: &Layer) -> bool {
+        let from = graph.feeds(layer.id()).into_iter().next().flatten();
+        from.is_some_and(|(from, port)| {
+            let is_float = || from.outputs().get(port).is_none_or(|port| port.element_type().is_float());
+            self.0.get(from.id()).is_some() || self.0.get(layer.id()).is_some() && !is_float()
+        })
+    }
+}
+
+fn gives_integers(layer: &Layer) -> bool {
+    !layer.outputs().is_empty() && layer.outputs().iter().any(|port| !port.element_type().is_float())
+}
+
+/// True for an operation that gives a shape, or positions in a tensor.
+fn gives_indices(layer: &Layer) -> bool {
+    let gives = |it: &Operation| it.name() != "RandomUniform" && it.output_type_attributes().next().is_some();
+    ops::kind(layer) == LayerKind::Other && layer.operation().is_some_and(gives)
 }
 
 fn role(graph: &Graph, layer: &Layer, roles: &LayerMap<Role>) -> Role {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::Serialize;
-use typelift_promote::{ElementType, Kind, fidelity};
+use typelift_promote::{ElementType, Fidelity, Kind, Loss, fidelity};
 
 use super::Stored;
 use crate::model::graph::{Graph, Input, Layer};
@@ -85,6 +85,18 @@ impl Audit {
     #[must_use]
     pub fn destroyed(&self) -> u64 {
         self.overflowed + self.wrapped + self.saturated
+    }
+
+    /// The losses that happen.
+    pub(crate) fn losses(self) -> Fidelity {
+        let counts = [
+            (Loss::Rounds, self.rounded + self.vanished),
+            (Loss::Overflows, self.overflowed),
+            (Loss::Wraps, self.wrapped + self.saturated),
+            (Loss::Truncates, self.truncated),
+            (Loss::Collapses, self.collapsed),
+        ];
+        counts.into_iter().filter(|(_, count)| *count > 0).map(|(loss, _)| loss).collect()
     }
 
     /// Counts the values of a constant that change if it is stored in another type; `None` if they cannot be read. A
