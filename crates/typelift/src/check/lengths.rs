@@ -7,7 +7,6 @@ use crate::base::hash::HashSet;
 use crate::base::quoted::Quoted;
 use crate::findings::{Code, Diagnostic, Fix, FixAction, Severity, Text, message};
 use crate::model::graph::{Layer, LayerId, Model, Output};
-use crate::model::shape::Shape;
 use crate::ops::{self, LayerKind};
 use crate::symbols::{Constraint, Noticed, Reads, Shapes, Swallow, Symbol};
 
@@ -295,8 +294,6 @@ fn tried(model: &Model, shapes: &Shapes, it: &Swallow) -> Option<[i64; 2]> {
 
 /// A statement that moves the -1 of a constant pattern to the batch.
 fn pattern_statement(model: &Model, shapes: &Shapes, it: &Swallow, length: i64) -> Option<String> {
-    let port = model.graph.output(it.layer.output(0))?;
-    let is_same = |lengths: &Shape| lengths.rank() == port.shape().rank();
     let pattern = model.graph.producer(it.layer.input(1)).and_then(|output| model.graph.layer(output.layer))?;
     let (element_type, count) = pattern.stored_as().filter(|_| ops::is_constant(pattern))?;
     let mut values = pattern.values(model.weights(), element_type, count)?.to_integers().into_vec();
@@ -304,7 +301,7 @@ fn pattern_statement(model: &Model, shapes: &Shapes, it: &Swallow, length: i64) 
     let hints = vec![UNLIKELY; shapes.symbols().len()];
     let varied: Vec<i64> = (0..hints.len()).map(|at| if at == it.symbol { 1 } else { UNLIKELY }).collect();
     let at_others = shapes.lengths_of(it.layer.output(0), &varied)?.get(it.axis).copied().flatten();
-    if at_others != Some(length) || !is_same(port.shape()) || values.len() <= it.axis {
+    if at_others != Some(length) || values.len() <= it.axis {
         return None;
     }
     (values[0], values[it.axis]) = (-1, length);

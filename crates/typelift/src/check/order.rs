@@ -66,7 +66,6 @@ impl<'a> Errors<'a> {
 pub(super) fn sort(model: &Model, found: &mut [Diagnostic]) {
     let seen = found.to_vec();
     let errors = Errors::new(model, &seen);
-    let start = |diagnostic: &Diagnostic| diagnostic.labels.first().map(|label| label.span.start);
     found.sort_by_cached_key(|diagnostic| {
         let depends = diagnostic.layer.as_ref().is_some_and(|layer| errors.depends(layer));
         let severity = match diagnostic.severity {
@@ -74,7 +73,7 @@ pub(super) fn sort(model: &Model, found: &mut [Diagnostic]) {
             Severity::Warning => 1,
             Severity::Note => 2,
         };
-        (severity, cause_rank(diagnostic.code), depends, start(diagnostic))
+        (severity, cause_rank(diagnostic.code), depends, diagnostic.labels.first().map(|label| label.span.start))
     });
 }
 

@@ -6,7 +6,7 @@ use crate::base::hash::HashSet;
 use crate::base::span::Span;
 use crate::findings::{Code, Diagnostic, Fix, FixAction, LayerRef, Message, Text, message};
 use crate::model::graph::{Graph, IrVersion, Layer, Model, Place, Start};
-use crate::ops::{self, Feature, Operation, Release, Requirement, Requirements};
+use crate::ops::{self, Feature, Release, Requirement, Requirements};
 use crate::text::xml;
 
 /// An error for each feature of a model that an OpenVINO release does not support, in the order of the file, bodies
@@ -207,10 +207,9 @@ fn of_layer(model: &Model, layer: &Layer, place: &Place, requirement: Requiremen
 fn older(layer: &Layer, target: Release) -> Option<Message> {
     let own = layer.operation()?;
     let rows = ops::revisions(layer.ty()).iter();
-    let reads = |row: &Operation, opset| Release::of_operation(row, opset).is_some_and(|release| release <= target);
     let (row, opset) = rows
         .flat_map(|row| row.opsets().map(move |opset| (row, opset)))
-        .filter(|(row, opset)| reads(row, *opset))
+        .filter(|(row, opset)| Release::of_operation(row, *opset).is_some_and(|release| release <= target))
         .max_by_key(|(row, opset)| (row.revision(), *opset))?;
     let same = row.revision() == own.revision();
     let revision = if same { "the same revision of it" } else { "an earlier revision of it" };

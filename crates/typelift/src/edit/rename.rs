@@ -165,11 +165,10 @@ impl Named {
             if let Some(source) = source {
                 results.entry(source).or_default().push(layer.id());
             }
-            let maker = || source.map_or(layer.id(), |source| source.layer);
             let mut note = |name: &str, add: &dyn Fn(&mut Self)| {
                 if let Ok(at) = all.binary_search_by_key(&name, |(old, ..)| *old) {
                     let named = &mut all[at].2;
-                    named.makers.push(maker());
+                    named.makers.push(source.map_or(layer.id(), |source| source.layer));
                     add(named);
                 }
             };

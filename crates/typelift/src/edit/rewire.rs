@@ -58,8 +58,8 @@ impl Edit<'_> {
         self.graph.check_compatible(old, new)?;
         let rank = |id: &LayerId| ranks.get(id);
         // No layer before `old` can use it, so the search ends there.
-        let is_before = |id: &LayerId| *id == old.layer || rank(id).is_some_and(|at| Some(at) < rank(&old.layer));
-        let computed_from = self.computed_from(new.layer, is_before);
+        let computed_from = self
+            .computed_from(new.layer, |id| *id == old.layer || rank(id).is_some_and(|at| Some(at) < rank(&old.layer)));
         let keeps = |layer: &LayerId| computed_from.contains(layer) || kept.contains(layer);
         let uses: Vec<_> = self.consumers(old).filter(|input| !keeps(&input.layer)).collect();
         let result = uses.iter().map(|input| input.layer).find(|&user| self.is(user, LayerKind::Result));

@@ -370,8 +370,8 @@ impl<'a> PathSearch<'a> {
         if let Some((setting, _)) = answers.by_attribute.iter().find(decides) {
             return (Rule::Attribute(setting.clone()), Vec::new());
         }
-        let differs = |other: &Option<OutputTypes>| other.as_ref().is_some_and(|types| of_port(types) != found);
-        let deciding = answers.by_inputs.iter().filter(|(_, other)| differs(other));
+        let deciding =
+            answers.by_inputs.iter().filter(|(_, other)| other.as_ref().is_some_and(|types| of_port(types) != found));
         let deciding: Vec<usize> = deciding.flat_map(|(inputs, _)| inputs).copied().collect();
         let rule = match deciding[..] {
             [] => Rule::Fixed,

@@ -128,9 +128,9 @@ impl<'r> Index<'r> {
 }
 
 fn is_possible(pattern: &Pattern, present: &HashSet<&str>) -> bool {
-    let is_present = |any: &Vec<&str>| any.iter().any(|name| present.contains(name));
     let mut roots = pattern.side.roots.iter();
-    roots.len() > 0 && roots.all(|&root| operations(pattern, root).iter().all(is_present))
+    roots.len() > 0
+        && roots.all(|&root| operations(pattern, root).iter().all(|any| any.iter().any(|name| present.contains(name))))
 }
 
 fn present(model: &Model) -> HashSet<&str> {

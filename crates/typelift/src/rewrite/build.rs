@@ -483,10 +483,9 @@ impl Build<'_, '_> {
     fn revisions(&self, term: &LayerTerm, inputs: usize, is_root: bool) -> Result<Vec<NewLayer>, EditError> {
         let rows = rows_of(term);
         let same = self.matched.iter().find(|matched| matched.term.operation == term.operation);
-        let version_of = |row: &ops::Operation| row.opsets().next().map(|opset| format!("opset{opset}"));
         let mut versions: Vec<String> = match &term.version {
             Some(version) => vec![version.clone()],
-            None => rows.iter().filter_map(|row| version_of(row)).collect(),
+            None => rows.iter().filter_map(|row| row.opsets().next().map(|opset| format!("opset{opset}"))).collect(),
         };
         versions.sort_by_key(|version| version.trim_start_matches("opset").parse::<u8>().unwrap_or(u8::MAX));
         if let (None, Some(Matched { layer, term: LayerTerm { version: None, .. }, .. })) = (&term.version, same) {

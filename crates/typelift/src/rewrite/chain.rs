@@ -53,8 +53,7 @@ impl Search<'_> {
             return false;
         }
         let subject = self.subject;
-        let fits = |form: &Form| self.match_form(at, chain, form, tensor);
-        if subject.any_form(chain.kind, tensor, chain.factors.len(), fits)
+        if subject.any_form(chain.kind, tensor, chain.factors.len(), |form| self.match_form(at, chain, form, tensor))
             || may_be_closed && self.match_form(at, chain, &Form::closed(tensor), tensor)
         {
             return true;

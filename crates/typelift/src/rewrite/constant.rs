@@ -196,8 +196,7 @@ fn join(all: &[Array], axis: i64) -> Result<Array, String> {
     let rank = first.dims.len();
     let at = usize::try_from(if axis < 0 { axis + rank as i64 } else { axis }).ok().filter(|&at| at < rank);
     let at = at.ok_or_else(|| format!("there are {rank} axes"))?;
-    let fits = |x: &Array| x.element_type == first.element_type && first.is_alike_but(x, at);
-    if let Some(other) = all.iter().find(|x| !fits(x)) {
+    if let Some(other) = all.iter().find(|x| x.element_type != first.element_type || !first.is_alike_but(x, at)) {
         let of = |x: &Array| format!("{}{}", x.element_type, x.shape());
         return Err(format!("{} and {} cannot be joined along axis {axis}", of(first), of(other)));
     }

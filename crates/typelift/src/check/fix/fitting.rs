@@ -143,13 +143,13 @@ fn are_as_declared(source: &str, layer: &Layer, outputs: &Outputs) -> bool {
         declared.len() == found.len()
             && declared.iter().zip(found).all(|(declared, found)| declared.value() == found.value())
     };
-    let same_type = |declared, found| [ElementType::Dynamic, found].contains(&declared);
     let declared: Vec<_> = layer.outputs.iter().map(|port| declared(source, port)).collect();
     let pairs = declared.iter().zip(outputs);
     !declared.is_empty()
         && outputs.len() >= declared.len()
         && pairs.into_iter().all(|(declared, found)| {
-            same_type(declared.element_type, found.element_type) && same_shape(&declared.shape, &found.shape)
+            [ElementType::Dynamic, found.element_type].contains(&declared.element_type)
+                && same_shape(&declared.shape, &found.shape)
         })
 }
 
@@ -173,8 +173,7 @@ pub(super) fn candidates(attribute: &Attr, layer: &Layer) -> Vec<String> {
             let near = |value: &i64| (value.abs_diff(now.unwrap_or_default()), now.is_none() && *value < 0);
             let mut values: Vec<i64> = (-4..=16).chain([24, 32, 64, 128, 256]).collect();
             // A lost sign comes first: of two equal axes, the one with the digits that are written is meant.
-            let is_negated = |value: &i64| now.is_some_and(|now| *value == -now);
-            values.sort_by_key(|value| (!is_negated(value), near(value)));
+            values.sort_by_key(|value| (now.is_none_or(|now| *value != -now), near(value)));
             values.iter().map(ToString::to_string).collect()
         }
         AttrKind::Type => ["i64", "i32", "f32", "f16"].map(str::to_owned).to_vec(),

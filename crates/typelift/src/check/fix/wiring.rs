@@ -553,7 +553,6 @@ impl Site<'_> {
             for id in ports.iter().filter_map(number) {
                 *counts.entry(id).or_default() += 1;
             }
-            let is_meant = |id: u64| named.contains(&id) && counts[&id] == 1;
             for missing in named.iter().filter(|id| !counts.contains_key(id)).take(PRODUCERS) {
                 for tag in &ports {
                     let Some(span) = id(tag) else {
@@ -561,7 +560,8 @@ impl Site<'_> {
                         found.push(Candidate::new(Evidence::File, change.clone(), vec![edit]));
                         continue;
                     };
-                    if found.len() <= TRIALS && number(tag).is_none_or(|id| !is_meant(id)) {
+                    if found.len() <= TRIALS && number(tag).is_none_or(|id| !(named.contains(&id) && counts[&id] == 1))
+                    {
                         let is_regular = self.is_numbered_with(Some((span, *missing)));
                         let evidence = if is_regular { Evidence::Near } else { Evidence::Table };
                         found.push(Candidate::one(evidence, change.clone(), span, missing.to_string()));

@@ -190,8 +190,7 @@ impl FromStr for Backup {
         const MODES: [Mode; 4] = [Mode::Int8Asym, Mode::Int8Sym, Mode::Fp8, Mode::Mxfp8];
         let mode = MODES.into_iter().find(|mode| mode.name() == text).map(Self::Mode);
         let none = (text == "none").then_some(Self::None);
-        let names = || MODES.map(Mode::name).join(", ");
-        mode.or(none).ok_or_else(|| format!("expected none, {}", names()))
+        mode.or(none).ok_or_else(|| format!("expected none, {}", MODES.map(Mode::name).join(", ")))
     }
 }
 

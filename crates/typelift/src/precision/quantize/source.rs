@@ -308,9 +308,9 @@ impl Content for Made {
         let known = self.recent.of(Arc::as_ptr(&self.source) as usize, &self.source).ok_or_else(missing)?;
         let scales = known.get().and_then(Option::as_ref).ok_or_else(missing)?;
         let bits = u64::from(self.element_type().bits());
-        let first = |byte: u64| (byte * 8 / bits) as usize;
         // A scale has two bytes, so the range may begin within a value.
-        let (start, end) = (first(range.start), self.count().min((range.end * 8).div_ceil(bits) as usize));
+        let (start, end) =
+            ((range.start * 8 / bits) as usize, self.count().min((range.end * 8).div_ceil(bits) as usize));
         let mut buffers = Buffers::default();
         let mut skipped = (range.start - start as u64 * bits / 8) as usize;
         let mut left = (range.end - range.start) as usize;

@@ -62,8 +62,8 @@ impl Operand {
         let stored = Stored::of(constant)?;
         weights.compute(stored.count).ok()?;
         let (size, count) = (usize::try_from(stored.size()?).ok()?, usize::try_from(stored.count).ok()?);
-        let decode = |bytes: &[u8]| Array::decode_all(stored.element_type, smallvec![count], bytes);
-        let array = weights.with(stored.offset, size, decode)??;
+        let array = weights
+            .with(stored.offset, size, |bytes| Array::decode_all(stored.element_type, smallvec![count], bytes))??;
         let values = array.to_floats().iter().map(|&value| value as f32).collect();
         Some(Self { dims: dims_of(constant)?, values, stored: stored.element_type })
     }

@@ -127,8 +127,7 @@ fn align_as_declared(
     let changed = retyped_inputs(model);
     let Repair { alignments, corrections, refusals, .. } = declared::find(model, &Overrides { changed, relaxed });
     if !refusals.is_empty() {
-        let is_refused = |found: &Diagnostic| refusals.iter().any(|refusal| refusal.layer == found.layer);
-        diagnostics.retain(|found| !is_refused(found));
+        diagnostics.retain(|found| refusals.iter().all(|refusal| refusal.layer != found.layer));
         diagnostics.extend(refusals);
         diagnostics.sort_by_key(|found| found.labels.first().map(|label| label.span.start));
         return Ok(diagnostics);

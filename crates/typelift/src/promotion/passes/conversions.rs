@@ -40,9 +40,8 @@ impl Conversions {
     pub(super) fn origin(&self, graph: &Graph, tensor: Output, to: ElementType) -> Output {
         let origin = self.origins.get(&tensor).copied().unwrap_or(tensor);
         let wraps = |from| fidelity(from, to).is_none_or(|fidelity| fidelity.can(Loss::Wraps));
-        let depends = |from: ElementType, origin| from.is_float() && wraps(origin);
         match (element_type(graph, tensor), element_type(graph, origin)) {
-            (Some(from), Some(origin)) if depends(from, origin) => tensor,
+            (Some(from), Some(origin)) if from.is_float() && wraps(origin) => tensor,
             _ => origin,
         }
     }

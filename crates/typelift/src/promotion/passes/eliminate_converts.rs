@@ -162,8 +162,7 @@ pub(super) fn is_convert(graph: &Graph, id: LayerId) -> bool {
 
 pub(super) fn names_a_result(graph: &Graph, output: Output, origin: LayerId) -> bool {
     let is_parameter = || graph.layer(origin).is_some_and(|layer| kind(layer) == LayerKind::Parameter);
-    let has_other_uses = || graph.users(origin).any(|user| user != output.layer);
-    feeds_a_result(graph, output) && (is_parameter() || has_other_uses())
+    feeds_a_result(graph, output) && (is_parameter() || graph.users(origin).any(|user| user != output.layer))
 }
 
 pub(super) fn feeds_a_result(graph: &Graph, output: Output) -> bool {

@@ -69,8 +69,7 @@ impl Scope<'_> {
 
     pub(super) fn is_constant(&self, tensor: Output) -> bool {
         let is = |tensor: Output| self.graph.layer(tensor.layer).is_some_and(ops::is_constant);
-        let converted = || self.source(tensor.layer, 0).filter(|_| self.is_of(tensor, LayerKind::Convert));
-        is(tensor) || converted().is_some_and(is)
+        is(tensor) || self.source(tensor.layer, 0).filter(|_| self.is_of(tensor, LayerKind::Convert)).is_some_and(is)
     }
 
     pub(super) fn is_of(&self, tensor: Output, wanted: LayerKind) -> bool {
