@@ -1,7 +1,7 @@
 //! Ways in which models break the requirements of programs.
 
 use serde_json::Value;
-use typelift_promote::ElementType::{self, F32, I64};
+use typelift_promote::ElementType::{self, F32};
 
 use super::facts::{Facts, Port, Variable};
 use super::parts::text;
@@ -18,6 +18,7 @@ use crate::rewrite::notation::Quoted;
 const NAMED: usize = 3;
 
 /// A broken requirement.
+#[derive(Default)]
 pub(super) struct Fault {
     /// The input, output, key or file.
     pub(super) name: String,
@@ -37,16 +38,7 @@ pub(super) struct Fault {
 
 impl Fault {
     pub(super) fn new(name: impl Into<String>, message: impl Into<Message>) -> Self {
-        Self {
-            name: name.into(),
-            message: message.into(),
-            layer: None,
-            address: None,
-            scripts: Vec::new(),
-            advice: None,
-            severity: None,
-            explains: Vec::new(),
-        }
+        Self { name: name.into(), message: message.into(), ..Self::default() }
     }
 
     pub(super) fn of(port: &Port, message: impl Into<Message>) -> Self {
@@ -666,7 +658,7 @@ pub(super) fn is_other_type(port: &Port, types: &[ElementType]) -> bool {
     port.element_type() != ElementType::Dynamic && !types.contains(&port.element_type())
 }
 
-fn first_of_type(port: Option<&Port>, ty: ElementType, what: &'static str) -> Vec<Fault> {
+pub(super) fn first_of_type(port: Option<&Port>, ty: ElementType, what: &'static str) -> Vec<Fault> {
     let wrong = port.filter(|port| is_other_type(port, &[ty]));
     wrong
         .map(|port| {
@@ -674,18 +666,6 @@ fn first_of_type(port: Option<&Port>, ty: ElementType, what: &'static str) -> Ve
         })
         .into_iter()
         .collect()
-}
-
-pub(super) fn first_output_type(facts: &Facts) -> Vec<Fault> {
-    first_of_type(facts.outputs.first(), F32, "reads")
-}
-
-pub(super) fn first_input_type(facts: &Facts) -> Vec<Fault> {
-    first_of_type(facts.inputs.first(), I64, "gives")
-}
-
-pub(super) fn first_input_float(facts: &Facts) -> Vec<Fault> {
-    first_of_type(facts.inputs.first(), F32, "gives")
 }
 
 pub(super) fn hidden_states_first(facts: &Facts) -> Vec<Fault> {
@@ -860,10 +840,9 @@ pub(super) fn open_image(facts: &Facts) -> Vec<Fault> {
     wrong.collect()
 }
 
-fn of_output(facts: &Facts, is_wrong: impl Fn(&Port) -> bool, wanted: &'static str) -> Vec<Fault> {
+pub(super) fn of_output(facts: &Facts, is_wrong: impl Fn(&Port) -> bool, wanted: &'static str) -> Vec<Fault> {
     let wrong = facts.outputs.first().filter(|port| port.rank().is_some() && is_wrong(port));
-    let message = |port: &Port| message!("`{}` is {}{}, and the wrapper reads {}"; port.shown, port.element_type(), port.tensor.shape, wanted);
-    wrong.map(|port| Fault::of(port, message(port))).into_iter().collect()
+    wrong.map(|port| Fault::of(port, message!("`{}` is {}{}, and the wrapper reads {}"; port.shown, port.element_type(), port.tensor.shape, wanted))).into_iter().collect()
 }
 
 pub(super) fn class_output(facts: &Facts) -> Vec<Fault> {
@@ -873,10 +852,6 @@ pub(super) fn class_output(facts: &Facts) -> Vec<Fault> {
         _ => false,
     };
     of_output(facts, |port| !fits(port), "[N,classes] or [N,classes,1,1]")
-}
-
-pub(super) fn map_output(facts: &Facts) -> Vec<Fault> {
-    of_output(facts, |port| !matches!(port.rank(), Some(3 | 4)), "a map of rank 3 or 4")
 }
 
 pub(super) fn box_output(facts: &Facts) -> Vec<Fault> {

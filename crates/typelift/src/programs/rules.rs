@@ -244,19 +244,19 @@ pub(super) const RULES: &[Rule] = &[
     rule(&[Unet], Input, "encoder_hidden_states", Demand::Exists("f32[?,?,?]"), Error, NO_PORT, &[]),
     rule(&[Unet], Input, "encoder_hidden_states", Demand::Type(&[F32]), Error, PRECISION, &[]),
     rule(&[Unet], Output, "out_sample", Demand::Only, Error, "`get_output_tensor() must be called on a function with exactly one parameter`", &[]),
-    rule(&[Unet, VaeDecoder], Output, "", Demand::Fact("the output is f32", faults::first_output_type), Error, NO_POINTER, &["output {} : f32"]),
-    rule(&[TextEncoder], Input, "", Demand::Fact("the first input is i64", faults::first_input_type), Error, PRECISION, &["input {} : i64"]),
+    rule(&[Unet, VaeDecoder], Output, "", Demand::Fact("the output is f32", |facts| faults::first_of_type(facts.outputs.first(), F32, "reads")), Error, NO_POINTER, &["output {} : f32"]),
+    rule(&[TextEncoder], Input, "", Demand::Fact("the first input is i64", |facts| faults::first_of_type(facts.inputs.first(), I64, "gives")), Error, PRECISION, &["input {} : i64"]),
     rule(&[TextEncoder], Input, "", Demand::Fact("the first input takes [2,max_position_embeddings]", faults::prompt_shape), Error, "`Can not clone with new dims. Descriptor's shape: …`", &[]),
     rule(&[TextEncoder], Output, "last_hidden_state", Demand::Fact("the first output are the hidden states", faults::hidden_states_first), Error, "`the model input (shape=[?,?,32]) and the tensor (shape=(2.32)) are incompatible`", &["order outputs {}"]),
-    rule(&[TextEncoder], Output, "", Demand::Fact("the output is f32", faults::first_output_type), Error, NO_POINTER, &["output {} : f32"]),
-    rule(&[VaeDecoder], Input, "", Demand::Fact("the first input is f32", faults::first_input_float), Error, PRECISION, &["input {} : f32"]),
+    rule(&[TextEncoder], Output, "", Demand::Fact("the output is f32", |facts| faults::first_of_type(facts.outputs.first(), F32, "reads")), Error, NO_POINTER, &["output {} : f32"]),
+    rule(&[VaeDecoder], Input, "", Demand::Fact("the first input is f32", |facts| faults::first_of_type(facts.inputs.first(), F32, "gives")), Error, PRECISION, &["input {} : f32"]),
     rule(&[VaeEncoder], Output, "latent_sample", Demand::Fact("the only output is `latent_sample` or `latent_parameters`", faults::latents), Error, "`Output for tensor name … is not found.`", &[]),
 
     // Images with text.
-    rule(&[TextEmbeddings], Input, "", Demand::Fact("the first input is i64", faults::first_input_type), Error, PRECISION, &["input {} : i64"]),
+    rule(&[TextEmbeddings], Input, "", Demand::Fact("the first input is i64", |facts| faults::first_of_type(facts.inputs.first(), I64, "gives")), Error, PRECISION, &["input {} : i64"]),
     rule(&[VisionEmbeddings], Input, "pixel_values", Demand::Fact("an input has the name `pixel_values`", faults::pixels), Error, NO_PORT, &[]),
     rule(&[VisionEmbeddings], Input, "pixel_values", Demand::Type(&[F32]), Error, PRECISION, &[]),
-    rule(&[TextEmbeddings, VisionEmbeddings], Output, "", Demand::Fact("the output is f32", faults::first_output_type), Error, NO_POINTER, &["output {} : f32"]),
+    rule(&[TextEmbeddings, VisionEmbeddings], Output, "", Demand::Fact("the output is f32", |facts| faults::first_of_type(facts.outputs.first(), F32, "reads")), Error, NO_POINTER, &["output {} : f32"]),
 
     // Tokenizer.
     rule(&[Tokenizer], Output, "input_ids", Demand::Exists("i64[?,?]"), Error, NO_PORT, &[]),
@@ -294,7 +294,7 @@ pub(super) const RULES: &[Rule] = &[
     rule(WRAPPED, Input, "", Demand::Fact("the layout of an image is in the file, or its channels are 1 to 4", faults::layout_guess), Error, "`Resulting shape '…' after preprocessing is not aligned with original parameter's shape`", &[]),
     rule(WRAPPED, Input, "", Demand::Fact("height and width of an image are fixed", faults::open_image), Error, "`Can not clone with new dims`", &[]),
     rule(&[Classifier], Output, "", Demand::Fact("the output is [N,classes] or [N,classes,1,1]", faults::class_output), Error, "`supports topologies only with 2D or 4D output`", &["after {} : ReduceMean(_, [2,3]) {keep_dims=false}", "after {} : Squeeze(_, [0])", "after {} : Squeeze(_, [1])", "after {} : Squeeze(_, [2])", "after {} : Unsqueeze(_, [0])"]),
-    rule(&[Segmenter], Output, "", Demand::Fact("the output has rank 3 or 4", faults::map_output), Error, "`Unexpected output layer shape`", &["after {} : Unsqueeze(_, [0])"]),
+    rule(&[Segmenter], Output, "", Demand::Fact("the output has rank 3 or 4", |facts| faults::of_output(facts, |port| !matches!(port.rank(), Some(3 | 4)), "a map of rank 3 or 4")), Error, "`Unexpected output layer shape`", &["after {} : Unsqueeze(_, [0])"]),
     rule(&[Ssd], Output, "", Demand::Fact("the output is [1,1,N,7], or there are outputs `boxes` and `labels`", faults::box_output), Error, "`too many indices for array`", &["after {} : Unsqueeze(_, [0,1])", "after {} : Unsqueeze(_, [0])"]),
     rule(&[Yolo], Output, "", Demand::Fact("the only output is f32 of rank 3", faults::yolo_output), Error, "`the YOLO wrapper expects 1 output of rank 3`", &["output {} : f32", "after {} : Unsqueeze(_, [0])"]),
 
