@@ -12,14 +12,14 @@ use crate::ops::{self, LayerKind};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     /// The name: `model.layers.0`, `block 3`, or `before model.layers.0`.
-    pub name: String,
+    pub(crate) name: String,
     /// The number of its family of blocks; `None` for layers between blocks.
-    pub family: Option<usize>,
+    pub(crate) family: Option<usize>,
     /// The number of the block among its siblings, 17 for `model.layers.17`; `None` for layers between blocks. Blocks
     /// without a name count from 1, and have no number where other blocks have names.
-    pub number: Option<u64>,
+    pub(crate) number: Option<u64>,
     /// The layers, in topological order.
-    pub layers: Vec<LayerId>,
+    pub(crate) layers: Vec<LayerId>,
 }
 
 /// Division of a graph, and the constants that belong to no single block.
