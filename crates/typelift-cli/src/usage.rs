@@ -17,19 +17,28 @@ use crate::input::element_type;
 const VERBS: &[(&str, &[&str])] = &[
     ("MODEL.xml", &["about", "describe", "info", "inputs", "inspect", "outputs", "summary"]),
     ("check", &["diagnose", "doctor", "errors", "lint", "scan", "status", "validate"]),
-    ("convert", &["align", "lower", "save", "upgrade"]),
+    ("check --for DEVICE", &["compile", "query-model", "supported", "support"]),
+    ("convert", &["align", "clone", "copy", "cp", "lower", "save", "upgrade"]),
     ("convert --canonical", &["format", "sort"]),
-    ("convert --compress f16", &["compress", "float16", "fp16", "half"]),
+    (
+        "convert --compress f16",
+        &["shrink", "minify", "f16", "to-f16", "mixed-precision", "precision", "compress", "float16", "fp16", "half"],
+    ),
+    ("convert --compress bf16", &["bf16", "bfloat16"]),
+    ("convert --weights compact", &["compact"]),
     ("convert --decompress", &["decompress"]),
     ("convert --dequantize", &["dequantize"]),
-    ("convert --input-layout NAME=NCHW:NHWC", &["layout"]),
+    ("convert --input-layout NAME=NCHW:NHWC", &["nchw", "nhwc", "set-layout", "layout"]),
     ("convert --quantize int4_sym", &["compress_weights", "int4"]),
-    ("convert --quantize int8_sym", &["int8", "quantize"]),
-    ("convert --set-shape NAME=SHAPE", &["reshape", "set-shape"]),
+    ("convert --quantize int8_sym", &["i8", "int8", "quantize", "u8", "uint8"]),
+    ("convert --set-shape NAME=SHAPE", &["dims", "dynamic", "set-input-shape", "static", "reshape", "set-shape"]),
+    ("convert --set-length batch=N", &["batch", "set-batch", "batch-size"]),
+    ("convert --quantize nf4", &["nf4"]),
+    ("convert --input-type NAME=TYPE", &["dtype", "set-type"]),
     ("convert --strip-weights zero", &["anonymize", "strip"]),
     ("convert --target RELEASE", &["downgrade", "migrate"]),
     ("convert --types FROM=TO", &["cast"]),
-    ("diff", &["cmp", "compare"]),
+    ("diff", &["eq", "same", "cmp", "compare"]),
     ("explain", &["codes"]),
     ("infer", &["shape_inference", "shapes", "types"]),
     ("promote", &["result_type"]),
@@ -37,25 +46,30 @@ const VERBS: &[(&str, &[&str])] = &[
     ("rewrite --list-rules", &["list-passes", "list-rules", "passes", "rules"]),
     ("rewrite --rules FILE", &["apply", "patch"]),
     ("rewrite --use NAME", &["pass", "use"]),
-    ("rewrite --use all", &["cleanup", "fuse", "onnxsim", "optimize", "sanitize", "simplify"]),
-    ("rewrite --use constant-folding", &["fold", "fold-constants"]),
+    ("rewrite --use all", &["clean", "dce", "cleanup", "fuse", "onnxsim", "optimize", "sanitize", "simplify"]),
+    ("rewrite --use common-subexpressions", &["cse", "dedup", "deduplicate"]),
+    ("rewrite --use constant-folding", &["constant-fold", "fold", "fold-constants"]),
     ("rewrite -e 'PATTERN => REPLACEMENT'", &["edit", "modify", "replace", "surgeon", "transform"]),
     ("rewrite -e 'add output NAME = TENSOR'", &["add-output", "add-outputs", "expose"]),
     ("rewrite -e 'after NAME : Relu(_)'", &["add-node", "insert"]),
     ("rewrite -e 'cut [A] .. [B]'", &["crop", "cut", "extract", "isolate", "prune", "split", "subgraph"]),
     ("rewrite -e 'freeze NAME = VALUE'", &["freeze"]),
     ("rewrite -e 'join OTHER.xml'", &["concat", "join", "merge"]),
-    ("rewrite -e 'lora ADAPTER.safetensors'", &["lora"]),
+    ("rewrite -e 'lora ADAPTER.safetensors'", &["add-lora", "apply-lora", "peft", "lora"]),
     ("rewrite -e 'redirect LAYER -> TENSOR'", &["delete", "delete-node", "remove", "remove-node"]),
+    ("rewrite -e 'inline IF'", &["inline"]),
+    ("rewrite -e 'before NAME : Divide(_, 255)'", &["mean", "normalize", "ppp", "preprocess", "scale"]),
+    ("rewrite -e 'after NAME : Transpose(_, [0, 2, 3, 1])'", &["transpose"]),
     ("rewrite -e 'rename OLD NEW'", &["rename"]),
     ("rewrite -e 'set CONSTANT = VALUE'", &["set"]),
-    ("rewrite -e 'stateful INPUT -> OUTPUT'", &["low-latency", "make-stateful", "stateful"]),
-    ("show", &["cat", "display", "dump", "layers", "list", "ls", "nodes", "print", "tree"]),
+    ("rewrite -e 'stateful INPUT -> OUTPUT'", &["kv-cache", "low-latency", "make-stateful", "stateful"]),
+    ("show", &["json", "yaml", "text", "cat", "display", "dump", "layers", "list", "ls", "nodes", "print", "tree"]),
+    ("show --format dot", &["dot", "svg", "png"]),
     ("show --info", &["metadata"]),
     ("show --only TYPE", &["find", "grep", "search"]),
-    ("stats", &["analyze", "benchmark-macs", "count", "flops", "macs", "params", "profile", "size", "weights"]),
-    ("verify", &["accuracy", "equal", "test"]),
-    ("view", &["browse", "draw", "graph", "netron", "open", "plot", "visualize"]),
+    ("stats", &["analyze", "ops", "count", "flops", "macs", "params", "profile", "size", "weights"]),
+    ("verify", &["accuracy", "accuracy-check", "compare-outputs", "equal", "evaluate", "test"]),
+    ("view", &["gui", "html", "ui", "web", "browse", "draw", "graph", "netron", "open", "plot", "visualize"]),
     ("why", &["blame", "trace"]),
     ("--version", &["version"]),
     (FIX, &["fix", "repair"]),
@@ -64,7 +78,10 @@ const VERBS: &[(&str, &[&str])] = &[
         OVC,
         &["convert_model", "export", "hub", "import", "mo", "optimum", "optimum-cli", "ovc", "paddle2onnx", "tf2onnx"],
     ),
-    (HERE, &["init", "install", "log", "plugin", "template", "uninstall", "update"]),
+    (DATA, &["awq", "calibrate", "gptq", "pot", "ptq", "qat"]),
+    (NO_LESS, &["distill", "sparsify"]),
+    (DEVICES, &["available-devices", "devices", "list-devices", "query-device"]),
+    (HERE, &["config", "env", "history", "init", "install", "log", "plugin", "template", "uninstall", "update"]),
     ("completions", &["autocomplete", "completion"]),
 ];
 
@@ -72,6 +89,9 @@ const VERBS: &[(&str, &[&str])] = &[
 const PROGRAMS: &[&str] = &["debug", "inspect", "nncf", "onnx", "openvino", "polygraphy", "surgeon", "typelift"];
 
 /// Advice for commands that Typelift does not have.
+const DEVICES: &str =
+    "`typelift verify --device NAME A.xml B.xml` runs on a device, and names those of OpenVINO if it has no such one";
+const NO_LESS: &str = "Typelift removes no weights: --quantize and --compress make them smaller";
 const FIX: &str = "`typelift convert` inserts Converts, and `typelift check --fix` corrects the text of the file";
 const RUN: &str = "Typelift does not run models: `benchmark_app` of OpenVINO measures speed, and `typelift verify A.xml B.xml` compares two models with an installed OpenVINO";
 const OVC: &str =
@@ -82,11 +102,17 @@ const HERE: &str = "Typelift has no plugins, projects or updates of its own: `ty
 /// `-`. The first row counts whose option the command has. A row that begins with a command counts where the command
 /// has no other, and advice counts everywhere.
 const OPTIONS: &[(&str, &[&str])] = &[
+    ("--align pytorch", &["--pytorch", "--torch"]),
+    ("--align off", &["--no-align"]),
+    ("--rules pytorch", &["--pytorch", "--torch"]),
+    ("--eliminate-converts", &["--no-converts", "--remove-converts"]),
+    ("`typelift convert` inserts Converts without an option", &["--add-converts", "--insert-converts"]),
+    ("write `| head -20` for the first lines", &["--head", "--limit", "--max-layers"]),
     ("--all", &["--full", "--top", "--verbose"]),
     ("--allow", &["--disable", "--exclude", "--ignore", "--skip"]),
     ("--around", &["--center", "--layer", "--name", "--node"]),
     ("--at NAME=N", &["--batch", "--input-shape", "--set-length", "--set-shape", "--shape"]),
-    ("--atol", &["--abs"]),
+    ("--atol", &["--max-diff", "--abs"]),
     ("--backup", &["--backup-mode"]),
     ("--bin", &["--weights", "--weights-file"]),
     ("--color never", &["--no-color"]),
@@ -98,13 +124,21 @@ const OPTIONS: &[(&str, &[&str])] = &[
     ),
     ("--config KEY=VALUE", &["--load-config", "--property"]),
     ("--config NUM_STREAMS=N", &["--nstreams", "--streams"]),
-    ("--config INFERENCE_NUM_THREADS=N", &["--nthreads"]),
+    ("--config INFERENCE_NUM_THREADS=N", &["--num-threads", "--threads", "--nthreads"]),
     ("--deny warnings", &["--max-warnings", "--strict", "--warn", "--werror", "-W"]),
-    ("--device", &["-d"]),
+    ("--device", &["--target-device", "-d"]),
     ("--dry-run", &["--check-only", "--dryrun", "--plan", "-n"]),
     ("--expect", &["--golden", "--load-outputs", "--reference"]),
     ("--for", &["--precision"]),
-    ("--for DEVICE", &["--device", "-d"]),
+    ("--device CPU", &["--cpu"]),
+    ("--device GPU", &["--gpu"]),
+    ("--device NPU", &["--npu"]),
+    ("--for cpu", &["--cpu"]),
+    ("--for gpu", &["--gpu"]),
+    ("--for npu", &["--npu"]),
+    ("--for f16", &["--fp16", "--half"]),
+    ("--for bf16", &["--bf16"]),
+    ("--for DEVICE", &["--device", "--target-device", "-d"]),
     ("--changed", &["--since", "--staged"]),
     ("--diff", &["--check-only", "--dry-run", "--dryrun", "--plan", "-n"]),
     ("--format", &["--fmt", "--output-format"]),
@@ -112,18 +146,38 @@ const OPTIONS: &[(&str, &[&str])] = &[
     ("--format github", &["--github"]),
     ("--format json", &["--csv", "--json", "--yaml"]),
     ("--format sarif", &["--sarif"]),
-    ("--hint f16", &["--fp16", "--infer-precision", "--precision"]),
+    ("--hint TYPE", &["--infer-precision", "--precision"]),
+    ("--hint f16", &["--fp16", "--half"]),
     ("--hint bf16", &["--bf16"]),
-    ("--in-place", &["--force", "--inplace", "--overwrite", "-i"]),
-    ("--input-layout NAME=NCHW:NHWC", &["--layout", "--source-layout", "--target-layout"]),
+    ("--in-place", &["--no-backup", "--yes", "-y", "--force", "--inplace", "--overwrite", "-i"]),
+    ("--input-layout NAME=NCHW:NHWC", &["--nchw", "--nhwc", "--layout", "--source-layout", "--target-layout"]),
     ("--input-type NAME=TYPE", &["--input-precision", "--inputioformats", "--ip", "--iop"]),
     ("--output-type NAME=TYPE", &["--op", "--output-precision", "--outputioformats"]),
     ("--inputs FILE.npz", &["--data", "--input-data", "--load-inputs", "--val-range", "-i"]),
     ("--jobs", &["--num-workers", "--parallel", "--threads", "--workers"]),
-    ("--keep", &["--exclude", "--ignore", "--ignored", "--ignored-scope", "--layerprecisions", "--skip"]),
+    (
+        "--keep",
+        &[
+            "--fp32-layers",
+            "--keep-fp32",
+            "--exclude",
+            "--ignore",
+            "--ignored",
+            "--ignored-scope",
+            "--layerprecisions",
+            "--skip",
+        ],
+    ),
     (
         "--output",
         &[
+            "--dest",
+            "--destination",
+            "--dst",
+            "--out-dir",
+            "--out-file",
+            "--outdir",
+            "--outfile",
             "--out",
             "--output-dir",
             "--output-folder",
@@ -192,7 +246,7 @@ const OPTIONS: &[(&str, &[&str])] = &[
     (DATA, &["--awq", "--calibration", "--dataset", "--gptq", "--lora-correction", "--num-samples", "--preset"]),
     (DATA, &["--scale-estimation", "--sensitivity-metric", "--subset-size"]),
     (EXPORT, &["--library", "--sym", "--task", "--trust-remote-code", "--use-new-frontend"]),
-    ("Typelift removes no weights: --quantize and --compress make them smaller", &["--prune", "--sparsity"]),
+    (NO_LESS, &["--prune", "--sparsity"]),
     (
         "operations of an extension are kept as the file declares them, without the extension",
         &["--custom-ops", "--extension", "--extensions", "--plugins"],
@@ -222,21 +276,33 @@ const ELSEWHERE: &[(&str, &[&str], &str)] = &[
     ("convert", &["--export", "--output-format", "--to-onnx"], "typelift writes OpenVINO IR only"),
     ("diff", &["-o", "--html", "--output", "--png", "--side-by-side", "--view", "--visual"], PAGE),
     ("diff", &["--abs", "--atol", "--rtol", "--tol", "--tolerance"], "verify BEFORE.xml AFTER.xml"),
+    ("diff", &["--kind", "--only"], "write `--ignore KIND` for the kinds of changes to leave out"),
     ("diff", &["--values", "--weights"], "`diff` compares the values of constants without an option"),
     ("diff", &["--ignore-weights", "--no-weights"], "diff --ignore constant BEFORE.xml AFTER.xml"),
-    ("diff", &["--name-only", "--shortstat", "--stat", "--summary", "--unified", "-u", "-w"], STORY),
+    ("diff", &["--brief", "--name-only", "--shortstat", "--stat", "--summary", "--unified", "-u", "-w"], STORY),
     ("explain", &["--all", "--list"], "`typelift explain` without a code lists all codes"),
-    ("reduce", &["--check", "--cmd", "--command"], "the command follows `--`, such as `-- python3 check.py {}`"),
+    (
+        "reduce",
+        &["--check", "--cmd", "--command", "--script"],
+        "the command follows `--`, such as `-- python3 check.py {}`",
+    ),
     ("reduce", &["--fail-regex", "--regex"], "write `--match REGEX`"),
     ("reduce", &["--mode"], "`reduce` removes layers in every way that keeps the outcome"),
     ("show", &["--inputs", "--outputs", "--summary"], "MODEL.xml"),
     ("show", &["--const", "--data", "--values", "--weights"], "show MODEL.xml NAME --npy FILE.npy"),
     (
         "show",
-        &["--attrs", "--display-as", "--ops", "--show", "--tree"],
+        &["--attrs", "--consts", "--types", "--display-as", "--ops", "--show", "--tree"],
         "`show` prints each layer with its attributes and types",
     ),
+    ("show", &["--bodies", "--body"], "`show` prints each body below its layer"),
+    (
+        "stats",
+        &["--block", "--blocks", "--layers"],
+        "`stats` lists blocks; `typelift show --around LAYER MODEL.xml` shows layers",
+    ),
     ("stats", &["--order", "--sort"], "`stats` lists the largest first; --all lists all"),
+    ("verify", &["--against", "--other", "--with"], "verify BEFORE.xml AFTER.xml"),
     ("verify", &["--save-outputs"], "write `--save-inputs FILE.npz`; outputs are compared, not saved"),
     ("verify", &["--check-error-stat"], "write `--rtol REL` or `--atol ABS`"),
     ("view", &["--before", "--compare", "--diff", "--with"], PAGE),
@@ -244,6 +310,7 @@ const ELSEWHERE: &[(&str, &[&str], &str)] = &[
     ("view", &["--dot", "--format", "--image", "--pdf", "--png", "--svg"], "show --format dot MODEL.xml"),
     ("view", &["--dark", "--theme"], "the page has the colours of the browser, dark or light"),
     ("view", &["--html", "--save"], "write `-o PAGE.html`"),
+    ("why", &["--from", "--to"], "write `--path`: it begins where a value is stored, and ends where it is used"),
     ("why", &["--dtype", "--type"], "`why` explains the type without an option; --shape explains lengths"),
 ];
 
@@ -329,7 +396,8 @@ const WORDS: &[(&str, &str)] = &[
     ("stats", "`typelift show --around LAYER` shows one layer"),
     ("view", "give one model, or two to see what differs"),
     ("why", "give one layer or tensor: `typelift why MODEL.xml LAYER`"),
-    ("verify", "a property is one word, such as `--config KV_CACHE_PRECISION=u8`"),
+    ("diff", "give two models"),
+    ("verify", "give one model or two; a property is one word, such as `--config KV_CACHE_PRECISION=u8`"),
 ];
 
 /// Complete command lines, for commands that need more than a model.
@@ -424,10 +492,10 @@ pub(crate) fn failure(error: &Error, program: &mut Command, arguments: &[OsStrin
     };
     let other = || match verb_of(program, arguments) {
         Some(verb) if verb.get_name() == "explain" || said.contains("CODE") => {
-            "`typelift explain` lists the codes".to_owned()
+            "`typelift explain` lists the codes, and `typelift check MODEL.xml` prints those of a model".to_owned()
         }
-        Some(verb) => format!("`typelift {} -h` lists the options", verb.get_name()),
-        None => "`typelift -h` lists the commands".to_owned(),
+        Some(verb) if verb.get_name() != "help" => format!("`typelift {} -h` lists the options", verb.get_name()),
+        _ => "`typelift -h` lists the commands".to_owned(),
     };
     let tip = tip(error, program, arguments).or_else(|| suggested(error)).or(meant).unwrap_or_else(other);
     Failure::new(message).help(tip)
@@ -440,7 +508,7 @@ fn with_backticks(said: &str) -> String {
 }
 
 fn suggested(error: &Error) -> Option<String> {
-    let kinds = [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand, ContextKind::SuggestedValue];
+    let kinds = [ContextKind::SuggestedArg, ContextKind::SuggestedValue];
     kinds.into_iter().find_map(|kind| match error.get(kind)? {
         ContextValue::String(name) => Some(format!("did you mean `{name}`?")),
         ContextValue::Strings(names) => names.first().map(|name| format!("did you mean `{name}`?")),
@@ -458,13 +526,20 @@ fn tip(error: &Error, program: &Command, arguments: &[OsString]) -> Option<Strin
         ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
             let (option, value) = (text(error, ContextKind::InvalidArg)?, text(error, ContextKind::InvalidValue)?);
             let name = option.split(' ').next()?;
+            let number = value.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+            let is_counted = error.to_string().contains("invalid digit");
+            let number = Some(number).filter(|number| is_counted && number.parse::<u64>().is_ok());
             let percent = value.strip_suffix('%').and_then(|number| number.parse::<f64>().ok());
             match value.split_once(':') {
                 _ if value.is_empty() => Some(format!("write `{}`", plain(&option))),
-                _ if option.contains("FROM=TO") => {
-                    let value = value.replace("->", "=").replace(':', "=");
-                    let from = if value.contains('=') { "" } else { "f32=" };
-                    Some(format!("write `{name} {from}{}`", value.replace(' ', "")))
+                _ if option.contains("FROM=TO") && !value.contains('=') => {
+                    let pair = value.replace("->", "=").replace(':', "=").replace(' ', "");
+                    let is_pair = pair.contains('=');
+                    Some(match element_type(&pair) {
+                        _ if is_pair => format!("write `{name} {pair}`"),
+                        Ok(typelift::promote::ElementType::F32) => format!("write `{name} f32=TO`"),
+                        _ => format!("write `{name} f32={pair}`"),
+                    })
                 }
                 _ if value.contains('(') && value.contains('=') && option.contains("SHAPE") => {
                     let value = value.replace('(', "[").replace(')', "]");
@@ -481,7 +556,12 @@ fn tip(error: &Error, program: &Command, arguments: &[OsString]) -> Option<Strin
                     let names = completed("MODEL.xml", arguments);
                     Some(format!("write `{name} {}`; `{names}` lists the names", shell_word(&pair)))
                 }
+                _ if option.contains("<KEY=") && value.starts_with('{') => {
+                    Some(format!("write `{name} KEY=VALUE` for each property"))
+                }
+                None if option.contains("<KEY=") => Some(format!("write `{name} {value}=VALUE`")),
                 Some((key, given)) if option.contains("<KEY=") => Some(format!("write `{name} {key}={given}`")),
+                _ if number.is_some() => number.map(|number| format!("write `{name} {number}`")),
                 _ if percent.is_some() => percent.map(|number| format!("write `{name} {}`", number / 100.0)),
                 _ => value_tip(name, &value.to_lowercase(), error),
             }
@@ -630,11 +710,30 @@ fn verb_tip(word: &str, program: &Command, arguments: &[OsString]) -> Option<Str
         }
     }
     let names = || program.get_subcommands().filter(|command| !command.is_hide_set()).map(Command::get_name);
-    if let Some(name) = typelift::near(word, names()).or_else(|| same_stem(word, names())) {
+    let near = |name: &String| is_slip(word, name);
+    if let Some(name) = typelift::near(word, names()).filter(near).or_else(|| same_stem(word, names())) {
         return Some(format!("did you mean `{name}`?"));
     }
+    let lower = word.to_lowercase();
+    if let Some(set) = library::SETS.iter().find(|set| lower.len() > 3 && set.name.contains(&lower)) {
+        return Some(said(&format!("rewrite --use {}", set.name), program, arguments));
+    }
     let others = VERBS.iter().flat_map(|(_, names)| names.iter().copied());
-    typelift::near(word, others).and_then(|other| verb_tip(&other, program, arguments))
+    let owned: Vec<_> = others.clone().map(str::to_owned).collect();
+    let within = within(word, owned.iter()).map(|name| name.trim_start_matches('-').to_owned());
+    let other = within.or_else(|| typelift::near(word, others).filter(near)).filter(|other| other != word);
+    other.and_then(|other| verb_tip(&other, program, arguments))
+}
+
+/// True if a word differs from a name in one place, or is its beginning.
+fn is_slip(word: &str, name: &str) -> bool {
+    let (word, name) = (word.to_lowercase(), name.to_lowercase());
+    let same = |pairs: &mut dyn Iterator<Item = (char, char)>| pairs.take_while(|(a, b)| a == b).count();
+    let longest = word.chars().count().max(name.chars().count());
+    let before = same(&mut word.chars().zip(name.chars()));
+    let after = same(&mut word.chars().rev().zip(name.chars().rev())).min(longest - before);
+    let is_beginning = before >= 3 && (before == word.chars().count() || before == name.chars().count());
+    is_beginning || longest > 3 && (before > 0 || after + 1 == longest) && before + after + 2 >= longest
 }
 
 /// The name of which a word is another form: `rewrite` for `rewriting`.
@@ -689,7 +788,8 @@ fn option_tip(option: &str, program: &Command, arguments: &[OsString]) -> Option
     let own = || asked.own().into_iter().map(|name| name.trim_start_matches('-').to_owned()).collect::<Vec<_>>();
     let near = |names: &[String]| {
         let near = typelift::near(dashed.trim_start_matches('-'), names.iter().map(String::as_str));
-        near.filter(|_| dashed.len() > 3).map(|near| format!("--{near}"))
+        let is_slip = |near: &String| is_slip(dashed.trim_start_matches('-'), near) && dashed.len() > 3;
+        near.filter(is_slip).map(|near| format!("--{near}"))
     };
     let others = OPTIONS.iter().flat_map(|(_, others)| others.iter().copied()).chain(MODEL.iter().copied());
     let others: Vec<_> = others.filter_map(|other| other.strip_prefix("--")).map(str::to_owned).collect();
@@ -719,6 +819,11 @@ fn within<'n>(option: &str, names: impl Iterator<Item = &'n String>) -> Option<S
     let place = |name: &str| words.find(&format!("-{name}-")).unwrap_or_default();
     let best = names.filter(is_within).max_by_key(|name| (name.matches('-').count(), Reverse(place(name))));
     best.map(|name| format!("--{name}"))
+}
+
+/// True if an option is one of other programs for the row of ours, or ours.
+fn is_row(meant: &str, option: &str) -> bool {
+    option == meant || OPTIONS.iter().any(|(known, others)| *known == meant && others.contains(&option))
 }
 
 /// Adds the word for its value to an option that stands alone.
@@ -754,6 +859,10 @@ impl Asked<'_> {
         let is_here = |(owner, names, _): &&(&str, &[&str], &str)| *owner == verb.get_name() && names.contains(&name);
         if let Some((.., meant)) = ELSEWHERE.iter().find(is_here) {
             return Some(said(meant));
+        }
+        let is_output = ["-o", "--log", "--report"].contains(&name) || is_row("--output", name);
+        if is_output && !has(verb, "--output") && verb.get_name() != "explain" {
+            return Some("the answer goes to standard output: write `> FILE`".to_owned());
         }
         let meanings = || OPTIONS.iter().filter(|(_, others)| others.contains(&name)).map(|row| row.0);
         for other in [format!("{name}s"), name.trim_end_matches('s').to_owned()] {
