@@ -250,11 +250,12 @@ pub(crate) fn no_runtime(reason: String) -> Failure {
 
 /// Explains why models could not be compared.
 pub(crate) fn failure(error: VerifyError) -> Failure {
-    let message = error.to_string();
-    if let Some((message, help)) = message.split_once("\nhelp: ") {
+    let said = error.to_string();
+    // The child appends what to write instead.
+    if let Some((message, help)) = said.split_once("\nhelp: ") {
         return Failure::new(message).help(help.trim_end());
     }
-    let failure = Failure::new(message);
+    let failure = Failure::new(said);
     match error {
         VerifyError::Runtime(RunError::Missing(reason)) => no_runtime(reason),
         VerifyError::Lengths { ref fit, .. } if !fit.is_empty() => {
