@@ -61,8 +61,7 @@ def inputs(args):
     for path in args.models:
         status, report, errors = verify(args.typelift, path, path)
         found[status] += 1
-        if status:
-            print(path.stem, status, place(report), errors[:300], flush=True)
+        print(status, path.stem, place(report) if status == 1 else "", errors[:300], flush=True)
     print(dict(found))
 
 

@@ -500,15 +500,16 @@ impl Work<'_> {
             by_sample.iter_mut().flatten().for_each(|it| it.same |= is_rounding);
         }
         let same = by_sample.iter().flatten().all(|it| it.same);
+        let ends = self.not_compared(&by_sample, &unsteady);
         let (not_tested, layers) = match same && self.verification.locates {
-            true => self.coverage(runner, &samples, self.not_compared(&by_sample, &unsteady))?,
+            true => self.coverage(runner, &samples, ends.clone())?,
             false => (Vec::new(), 0),
         };
         if let (Some(first), true) = (not_tested.first(), self.verification.inputs.is_none()) {
             let changes = diff(self.models[0], self.models[1]).changes;
             let unseen = coverage::first_unseen(self.models[0], &changes, &not_tested);
             let what = unseen.map(|(change, reason)| (format!("`{}`, which differs", change.path), reason));
-            let all = || (format!("any of {layers} layers"), first.reason.as_str());
+            let all = || (format!("any of {layers} layers"), ends.values().min().unwrap_or(&first.reason).as_str());
             if let Some((what, reason)) = what.or_else(|| (not_tested.len() == layers).then(all)) {
                 return Err(VerifyError::NotTested { what, reason: reason.to_owned() });
             }
