@@ -11,6 +11,7 @@ use typelift::explain::{Derivation, Rule, Step};
 use typelift::findings::{FileName, shell_word};
 use typelift::graph::FindError;
 use typelift::ops::LayerKind;
+use typelift::promote::ElementType;
 use typelift_run::execution::RanLayer;
 
 use crate::columns::count;
@@ -281,10 +282,12 @@ fn summary(derivation: &Derivation, all: bool, names: &ShortNames) -> String {
     let refuses = |step: &&Step| matches!(step.rule, Rule::Refused { .. }) && !step.from.is_empty();
     let refused: Vec<&Step> = derivation.steps.iter().filter(refuses).collect();
     if refused.is_empty() {
+        let asked = derivation.steps.first().map_or(ElementType::Dynamic, |step| step.element_type);
         let count = derivation.sources().count();
         let sources = if count == 1 { "source" } else { "sources" };
         let list = |most: usize| {
-            let lines = first(derivation.sources(), most, decision).into_iter().map(|line| format!("  {line}\n"));
+            let lines =
+                first(derivation.sources(), asked, most, decision).into_iter().map(|line| format!("  {line}\n"));
             names.fit(&lines.collect::<String>())
         };
         let is_short = |most: &usize| list(*most).lines().count() <= MOST_SOURCES + 1;
@@ -297,7 +300,7 @@ fn summary(derivation: &Derivation, all: bool, names: &ShortNames) -> String {
         lines.push(format!("to change for {}:", place(step)));
         for source in step.from.iter().take(MOST_REFUSED) {
             let (Some(input), Some(fed)) = (source.input, derivation.steps.get(source.step)) else { continue };
-            let sources = first(derivation.sources_of(source.step), MOST_REFUSED, place).join(", ");
+            let sources = first(derivation.sources_of(source.step), fed.element_type, MOST_REFUSED, place).join(", ");
             lines.push(format!("  input {input} is {} by {sources}", fed.element_type));
         }
     }
@@ -308,14 +311,18 @@ fn summary(derivation: &Derivation, all: bool, names: &ShortNames) -> String {
     names.fit(&(lines.join("\n") + "\n"))
 }
 
-/// The first sources, attributes before inputs before constants, because users can change them in this order.
-fn first<'a>(sources: impl Iterator<Item = &'a Step>, most: usize, show: fn(&Step) -> String) -> Vec<String> {
+/// The first sources: those of the asked type before others, the nearest first.
+fn first<'a>(
+    sources: impl Iterator<Item = &'a Step>,
+    asked: ElementType,
+    most: usize,
+    show: fn(&Step) -> String,
+) -> Vec<String> {
     let mut sources: Vec<&Step> = sources.collect();
-    sources.sort_by_key(|step| match (&step.rule, step.kind) {
-        (Rule::Promotion { .. }, _) => 0,
-        (_, LayerKind::Parameter) => 1,
-        (_, LayerKind::Constant) => 3,
-        _ => 2,
+    // A number gives way to a weight. The page has the same order.
+    let is_number = |step: &Step| step.kind == LayerKind::Constant && step.shape.element_count() == Some(1);
+    sources.sort_by_key(|step| {
+        (!matches!(step.rule, Rule::Promotion { .. }), step.element_type != asked, is_number(step))
     });
     let more = sources.len().saturating_sub(most);
     let shown = sources.into_iter().take(most).map(show);

@@ -280,7 +280,7 @@ impl<'a> Page<'a> {
             name: model.name(),
             before: self.before.map(|before| before.file),
             both: extent == Extent::Both && self.before.is_some(),
-            layers: model.graph().len(),
+            layers: model.walk().map(|(_, graph)| graph.len()).sum(),
             runs: self.runs.iter().take(2).map(|run| ran::Run::of(model.graph(), run)).collect(),
             outline: (!is_whole).then(|| outline::message(model, &parts.after)),
             graphs: self.graphs(parts, &graphs, extent),

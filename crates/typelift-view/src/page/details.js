@@ -166,7 +166,9 @@ function why(node, port) {
   }
   const item = (step) => make("li", {}, make("code", {}, step.type + " "), reach(step.path, step.path, called(step.path, step.op)), make("div", { class: "faint" }, step.rule));
   const list = (steps, most) => make("ol", { class: "why" }, ...steps.slice(0, most).map(item), ...(steps.length > most ? [make("li", {}, make("details", {}, make("summary", { class: "faint" }, `and ${steps.length - most} more`), ...steps.slice(most, most + 300).map(item)))] : []));
-  const sources = steps.filter((step) => !step.from.length && step !== start);
+  // Sources of the asked type come first, and a number gives way to a weight. The terminal has the same order.
+  const rank = ({ op, type, stored = "" }) => (type === start.type ? 0 : 2) + (op === "Const" && /^\[(1(,1)*)?\]$/.test(stored) ? 1 : 0);
+  const sources = steps.filter((step) => !step.from.length && step !== start).sort((a, b) => rank(a) - rank(b));
   const rest = steps.filter((step) => step.from.length && step !== start), first = sources.slice(0, 1), others = sources.slice(1);
   const more = [...(others.length ? section("Decided by", list(others, MOST_SOURCES)) : []), ...(rest.length ? section("By way of", list(rest, MOST_STEPS)) : [])];
   // The nearest cause is in view; what else decides is folded.

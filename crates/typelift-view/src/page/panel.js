@@ -106,7 +106,12 @@ function computedOf(row) {
 const computes = (row) => Object.entries(computedOf(row)).map(([type, count]) => `${type} ${grouped(count)}`).join(", ");
 const stores = (row) => row.weights.map((weight) => `${weight.element_type} ${size(weight.bytes)}`).join(", ");
 // The types in which a block stores and computes.
-const facts = (row) => [...(row.weights.length ? [precisions(row.weights), make("div", { class: "mono" }, "stored " + stores(row))] : []), ...(computes(row) ? [make("div", { class: "mono" }, "computed " + computes(row))] : [])];
+// Constants that other blocks use too are in the last rows.
+function sharedIn(row) {
+  const whole = row.parts.reduce((sum, path) => sum + (blockAt.get(path)?.weights ?? []).reduce((sum, [, bytes]) => sum + bytes, 0), 0), own = row.weights.reduce((sum, { bytes }) => sum + bytes, 0);
+  return whole > own && own > 0 ? `, and ${size(whole - own)} that other parts use too` : "";
+}
+const facts = (row) => [...(row.weights.length ? [precisions(row.weights), make("div", { class: "mono" }, "stored " + stores(row) + (row.parts.length > 1 || data.before ? "" : sharedIn(row)))] : []), ...(computes(row) ? [make("div", { class: "mono" }, "computed " + computes(row))] : [])];
 const rowName = (row) => (row.path ? row.path + "/" : "") + row.name;
 // Shows the block, or the first layer of a row without one.
 function mapTitle(row) {
@@ -173,7 +178,10 @@ function mapList() {
   const all = [...stored].map(([element_type, bytes]) => ({ element_type, bytes })).sort((a, b) => b.bytes - a.bytes);
   const sum = all.reduce((sum, weight) => sum + weight.bytes, 0);
   const head = all.length ? [make("div", {}, `${size(sum)} of weights: ${all.map((weight) => `${weight.element_type} ${size(weight.bytes)}`).join(", ")}`), precisions(all)] : [make("p", { class: "faint" }, "No weights.")];
-  return [...(data.outline ? [make("p", {}, data.outline)] : []), ...modelEnds("Inputs", "Parameter"), ...modelEnds("Outputs", "Result"), make("h3", {}, "Weights"), ...head, ...(common ? [make("div", { class: "faint" }, `names without ${common}`)] : []), make("ul", {}, ...data.map.map(mapRow)), ...metadata()];
+  // What all outermost blocks need.
+  const outer = data.graphs.flatMap(({ groups }) => groups).filter((group) => group.parent === undefined && !group.only), all1 = (key) => outer.reduce((sum, group) => sum + (group[key] ?? 0), 0), macs = all1("macs");
+  const counts = [plural(data.layers, "layer"), all1("parameters") ? `${grouped(all1("parameters"))} parameters` : "", macs ? operations({ macs, least: outer.some(({ least }) => least) }) : ""];
+  return [...(data.outline ? [make("p", {}, data.outline)] : []), make("div", {}, counts.filter(Boolean).join(" · ")), ...modelEnds("Inputs", "Parameter"), ...modelEnds("Outputs", "Result"), make("h3", {}, "Weights"), ...head, ...(common ? [make("div", { class: "faint" }, `names without ${common}`)] : []), make("ul", {}, ...data.map.map(mapRow)), ...metadata()];
 }
 
 // The inputs or outputs of the model, by name with types.

@@ -17,6 +17,8 @@ pub(crate) struct Form {
     pub(super) computed: BTreeMap<ElementType, u64>,
     /// The number of layers of each operation, without constants.
     pub(super) operations: BTreeMap<String, u64>,
+    /// The number of layers with each word of an attribute: `transpose_b="true"` of MatMul. Numbers follow from shapes.
+    pub(super) words: BTreeMap<(String, String), u64>,
     /// The multiply-accumulate operations.
     pub(super) macs: u64,
     /// The number of layers that join a tensor of the block with one from outside, such as an Add at the end of a skip
@@ -26,8 +28,7 @@ pub(crate) struct Form {
 
 impl PartialEq for Form {
     fn eq(&self, other: &Self) -> bool {
-        let all = |form: &Self| (form.macs, form.stored.clone(), form.computed.clone(), form.operations.clone());
-        all(self) == all(other)
+        ASPECTS.iter().all(|(_, is_alike)| is_alike(self, other))
     }
 }
 
@@ -52,6 +53,13 @@ impl Form {
         // A cause comes before what follows from it: another type, other operations, other bytes.
         let (first, last) = if is_retyped { (computed, None) } else { (None, computed) };
         let mut words: Vec<String> = [first, branch, counts, last, stored].into_iter().flatten().collect();
+        // The words of other operations differ anyway.
+        if self.operations == other.operations {
+            let own = self.words.iter().filter(|(word, count)| **count > other.words.get(*word).copied().unwrap_or(0));
+            let own = own.map(|((operation, word), _)| format!("{operation} with {word}"));
+            let own: Vec<String> = own.collect();
+            words.extend((!own.is_empty()).then(|| format!("has {}", own.join(", "))));
+        }
         if words.is_empty() && self.macs != other.macs {
             let whose = siblings(all.iter().filter(|form| form.macs == other.macs).count(), all.len() - 1);
             words.push(format!("needs {} MACs, {whose} {}", grouped(self.macs), grouped(other.macs)));
@@ -108,8 +116,10 @@ fn compare(forms: &[&Form], names: &[&str]) -> Vec<Vec<String>> {
     if count * 2 <= forms.len() {
         let mut words = vec![Vec::new(); forms.len()];
         let family = short(names[first]).trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches(['.', '/']);
-        let family = if family == NAMELESS { String::new() } else { format!(" of {family}") };
-        words[0] = vec![format!("the {} blocks{family} differ from each other: {}", forms.len(), aspects(forms))];
+        let family =
+            if [NAMELESS, "block", "blocks"].contains(&family) { String::new() } else { format!(" of {family}") };
+        words[0] =
+            vec![format!("the {} blocks{family} differ from each other: {}", forms.len(), aspects(forms, names))];
         return words;
     }
     forms.iter().map(|form| form.differences(usual, forms)).collect()
@@ -120,19 +130,33 @@ fn siblings(alike: usize, others: usize) -> String {
     if alike == others { format!("its {others} siblings") } else { format!("{alike} of its {others} siblings") }
 }
 
-/// The properties in which blocks differ, the cause first: `operations, types, stored bytes`.
-fn aspects(forms: &[&Form]) -> String {
-    type IsAlike = fn(&Form, &Form) -> bool;
-    let differs = |is_alike: IsAlike| forms.windows(2).any(|pair| !is_alike(pair[0], pair[1]));
-    let all: [(&str, IsAlike); 4] = [
-        ("operations", |one, other| one.operations == other.operations),
-        ("computed types", |one, other| one.computed == other.computed),
-        ("stored bytes", |one, other| one.stored == other.stored),
-        ("MACs", |one, other| one.macs == other.macs),
-    ];
-    let words: Vec<&str> = all.into_iter().filter(|(_, alike)| differs(*alike)).map(|(word, _)| word).collect();
+/// The properties in which blocks differ, the cause first, with the blocks that differ from most: `operations in block 6,
+/// stored bytes`.
+fn aspects(forms: &[&Form], names: &[&str]) -> String {
+    let mut words = Vec::new();
+    for (word, is_alike) in ASPECTS {
+        let counts: Vec<usize> =
+            forms.iter().map(|form| forms.iter().filter(|other| is_alike(form, other)).count()).collect();
+        let most = counts.iter().copied().max().unwrap_or(0);
+        let others = names.iter().zip(&counts).filter(|(_, count)| **count < most).map(|(name, _)| short(name));
+        let others: Vec<&str> = others.collect();
+        match others.len() {
+            _ if most == forms.len() => {}
+            1..=2 if most * 2 > forms.len() => words.push(format!("{word} in {}", others.join(" and "))),
+            _ => words.push((*word).to_owned()),
+        }
+    }
     words.join(", ")
 }
+
+type IsAlike = fn(&Form, &Form) -> bool;
+const ASPECTS: &[(&str, IsAlike)] = &[
+    ("operations", |one, other| one.operations == other.operations),
+    ("attributes", |one, other| one.operations != other.operations || one.words == other.words),
+    ("computed types", |one, other| one.computed == other.computed),
+    ("stored bytes", |one, other| one.stored == other.stored),
+    ("MACs", |one, other| one.macs == other.macs),
+];
 
 /// The family and the number of a block: `layers.17`.
 fn short(name: &str) -> &str {

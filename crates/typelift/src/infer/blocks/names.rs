@@ -105,10 +105,11 @@ fn is_inside(layer: &Layer) -> bool {
     layer.start().is_none() && !layer.outputs().is_empty()
 }
 
-/// The names of Converts that a tool inserted do not.
+/// The names of Converts that a tool inserted do not. `norm/aten::to/Convert` is an operation of the source framework.
 fn has_module(layer: &Layer) -> bool {
     let name = layer.name();
-    is_inside(layer) && name.contains(SEPARATORS) && !(is_conversion(layer) && numbered(name).is_empty())
+    let is_inserted = || is_conversion(layer) && numbered(name).is_empty() && !name.contains("::");
+    is_inside(layer) && name.contains(SEPARATORS) && !is_inserted()
 }
 
 fn is_conversion(layer: &Layer) -> bool {
