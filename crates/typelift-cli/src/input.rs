@@ -390,6 +390,7 @@ impl Input {
                 None if path.to_string_lossy().contains(".xml,") => {
                     self.refused(&error).help("write a blank between two models")
                 }
+                None if path.starts_with("file:") => self.refused(&error).help("write the path without file://"),
                 None if path.to_string_lossy().contains("://") => {
                     self.refused(&error).help("download the .xml and its .bin first: typelift reads files only")
                 }

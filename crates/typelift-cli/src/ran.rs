@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use typelift::Model;
-use typelift::findings::{Diagnostic, Message, Text, Voice, grouped};
+use typelift::findings::{Diagnostic, Message, Text, grouped};
 use typelift::promote::ElementType;
 use typelift::xml::{self, ReadError};
 use typelift_run::execution::{Became, Execution, Ran, StoredWeights};
@@ -14,7 +14,6 @@ use crate::columns::{Columns, HEAD, PLAIN, Side};
 use crate::failure::Failure;
 use crate::gate::Clean;
 use crate::noted;
-use crate::render::{self, Show};
 use crate::terminal::Format;
 
 /// Limit on the names that are listed.
@@ -71,8 +70,10 @@ fn read(model: &Model, path: &Path) -> Result<Ran, Failure> {
         error => Failure::new(error.to_string()),
     })?;
     let execution = Execution::read(path, source).map_err(|refused| {
-        let text = render::text(&refused, Voice::Shell(None), Show::Briefly);
-        Failure::new(anstream::adapter::strip_str(text.trim_end()).to_string())
+        let first = refused.list.first();
+        let reason = first.map_or_else(String::new, |first| first.message.to_string());
+        let help = first.and_then(|first| first.fixes.first()).map_or_else(String::new, ToString::to_string);
+        Failure::new(format!("`{}`: {reason}", path.display())).help(help)
     })?;
     Ran::of(model, &execution).map_err(|reason| {
         Failure::new(format!("`{}`: {reason}", path.display())).help("give the execution graph of this very model")

@@ -136,7 +136,12 @@ impl Args {
     fn script(&self) -> Result<Script, Failure> {
         let mut text = String::new();
         for file in &self.rules {
-            text += &texts::read(file).map_err(|failure| help_with_set(failure, file))?;
+            let rules = texts::read(file).map_err(|failure| help_with_set(failure, file))?;
+            if rules.trim_start().starts_with('<') {
+                let failure = Failure::new(format!("`{}` is XML, not a file of statements", file.display()));
+                return Err(help_with_set(failure, file));
+            }
+            text += &rules;
             text += "\n";
         }
         for statement in &self.statements {

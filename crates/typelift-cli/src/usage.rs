@@ -569,10 +569,13 @@ fn tip(error: &Error, program: &Command, arguments: &[OsString]) -> Option<Strin
         ErrorKind::MissingRequiredArgument => {
             let verb = verb_of(program, arguments)?.get_name();
             let missing = match error.get(ContextKind::InvalidArg) {
-                Some(ContextValue::Strings(missing)) => missing.first().filter(|arg| arg.starts_with("--")),
+                Some(ContextValue::Strings(missing)) => missing.first().filter(|arg| arg.contains("--")),
                 _ => None,
             };
-            if let Some(option) = missing {
+            if missing.is_some_and(|arg| arg.starts_with("<--")) {
+                return Some("write one of these options".to_owned());
+            }
+            if let Some(option) = missing.filter(|arg| arg.starts_with("--")) {
                 return Some(format!("write `{}`", plain(option)));
             }
             let names_tensor = error.render().to_string().contains("<NAME>");
@@ -636,6 +639,9 @@ fn value_tip(option: &str, value: &str, error: &Error) -> Option<String> {
         Some(end) => value.ends_with(end),
         None => value.starts_with(*text),
     };
+    if value.starts_with('@') {
+        return None;
+    }
     if let Some((.., meant)) = VALUES.iter().find(|(name, texts, _)| option == *name && texts.iter().any(is_like)) {
         return Some(if meant.starts_with("--") { format!("write `{meant}`") } else { (*meant).to_owned() });
     }

@@ -159,6 +159,7 @@ impl<'p> Arrays<'p> {
             .collect();
         let (path, has) = (self.path.display(), has.join(", "));
         let takes = port.map_or(String::new(), |port| format!(" {}{}", port.element_type(), port.shape()));
+        let has = if has.is_empty() { "no arrays".to_owned() } else { has };
         VerifyError::Inputs(format!("`{path}` has no array for input `{input}`{takes}; it has {has}"))
     }
 }
