@@ -23,6 +23,8 @@ from pathlib import Path
 
 import numpy as np
 
+from plant import numbers
+
 EXACT = {"INFERENCE_PRECISION_HINT": "f32", "KV_CACHE_PRECISION": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0"}
 # The options of verify, and what they mean for A and B. `None` is what the device does by itself.
 HINT, CACHE, GROUPS = EXACT
@@ -104,7 +106,7 @@ def own_verdict(path, configs, saved, tolerance):
             fed.append(ov.Tensor(array.astype(np.float32)) if is_bf16 else array.astype(value.element_type.to_dtype()))
         results = [request.infer(fed, share_inputs=False) for request in requests]
         for at in range(len(model.outputs)):
-            x, y = (np.array(result[at]).astype(np.float64) for result in results)
+            x, y = (numbers(result[at], model.outputs[at]).astype(np.float64) for result in results)
             limit = tolerance["absolute"] + tolerance["relative"] * np.abs(x[np.isfinite(x)]).max(initial=0)
             good = np.isfinite(x) & np.isfinite(y)
             same &= x.shape == y.shape and bool((np.isfinite(x) == np.isfinite(y)).all()) and np.abs(x - y)[good].max(initial=0) <= limit

@@ -72,7 +72,7 @@ class Runner:
         config = asked
         # The weights stay in memory as long as the compiled model.
         self.compiled[key] = (compiled, compiled.create_infer_request(), holder, data)
-        return _answers(compiled, [*defaults, *config, "INFERENCE_NUM_THREADS"])
+        return _answers(compiled, ["INFERENCE_PRECISION_HINT", *defaults, *config, "INFERENCE_NUM_THREADS"])
 
     def _properties(self, device):
         """Returns the names of the properties of a device. Those of AUTO:CPU are those of CPU."""
