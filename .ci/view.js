@@ -157,7 +157,7 @@
     seek(name);
     expect(`the search finds the block ${name}`, hits.slice(0, 5).some((hit) => hit.item === group || hit.item.kind === "group" && hit.item.name.endsWith(name)));
     jump(0);
-    expect(`the block ${name} is selected`, selected?.kind === "group" && selected.name.endsWith(name) && !selected.name.includes(" ") && by("details").textContent.includes("layer"));
+    expect(`the block ${name} is selected`, selected?.kind === "group" && selected.name.endsWith(name) && !/^(before|after|between) /.test(selected.name) && by("details").textContent.includes("layer"));
     go(group);
     if (!opens(group)) continue;
     const was = spots.get(group), before = [was.x * view.scale + view.x, was.y * view.scale + view.y], count = shownBoxes.length, open = group.open;

@@ -6,7 +6,7 @@ use serde::Serialize;
 use typelift::edit::{Bf16, F16};
 use typelift::ops::{self, LayerKind};
 use typelift::precision::schemes;
-use typelift::{Layer, Model};
+use typelift::{Graph, Layer, Model};
 
 use crate::graphs::{Graphs, path};
 
@@ -90,6 +90,10 @@ pub(crate) fn constants<'a>(model: &'a Model, graphs: &Graphs<'a>) -> Vec<Values
             let read = layer.sample(model.weights(), room(layer, &mut left));
             found.extend(read.and_then(|read| values(&read, layer, path(place, layer), size)));
         }
+        for layer in graph.layers().filter(|layer| layer.ty() == "FakeQuantize") {
+            let read = fake_quantized(graph, layer, model, &mut left);
+            found.extend(read.and_then(|read| values(&read, layer, path(place, layer), 0)));
+        }
         for quantized in schemes::find(graph, model.weights()) {
             let Some(layer) = graph.layer(quantized.value.layer) else { continue };
             let read = quantized.sample(graph, model.weights(), room(layer, &mut left));
@@ -106,6 +110,41 @@ fn room(layer: &Layer, left: &mut u64) -> usize {
     let all = if count <= *left { count } else { 0 };
     *left -= all;
     SAMPLE.max(all as usize)
+}
+
+/// The values that a FakeQuantize computes from constants, if there is room for all.
+fn fake_quantized(graph: &Graph, layer: &Layer, model: &Model, left: &mut u64) -> Option<Vec<f64>> {
+    let inputs = graph.producers(layer.id()).into_iter().map(|feed| graph.layer(feed?.layer));
+    let inputs: Vec<&Layer> = inputs.collect::<Option<_>>()?;
+    let shape = |layer: &Layer| layer.outputs().first()?.shape().to_static();
+    let (whole, steps) = (shape(inputs.first()?)?, layer.attribute("levels")?.parse::<f64>().ok()? - 1.0);
+    let count = whole.iter().product::<i64>() as u64;
+    if inputs.iter().any(|it| ops::kind(it) != LayerKind::Constant) || count > *left {
+        return None;
+    }
+    *left -= count;
+    let all: Vec<Vec<f64>> = inputs.iter().map(|it| it.numbers(model.weights())).collect::<Option<_>>()?;
+    let shapes: Vec<Vec<i64>> = inputs.iter().map(|it| shape(it)).collect::<Option<_>>()?;
+    let [value, ranges @ ..] = &all[..] else { return None };
+    let quantized = value.iter().enumerate().map(|(at, &value)| {
+        // The range of this value: its index in each broadcast shape.
+        let limit = |number: usize| {
+            let (mut rest, mut index, mut stride) = (at as i64, 0, 1);
+            let own = shapes.get(number + 1)?;
+            for (axis, length) in whole.iter().rev().enumerate() {
+                if let Some(&own) = own.len().checked_sub(axis + 1).and_then(|axis| own.get(axis)) {
+                    index += if own == 1 { 0 } else { rest % length * stride };
+                    stride *= own;
+                }
+                rest /= length;
+            }
+            ranges.get(number)?.get(index as usize).copied()
+        };
+        let (low, high, to_low, to_high) = (limit(0)?, limit(1)?, limit(2)?, limit(3)?);
+        let part = (value.clamp(low.min(high), low.max(high)) - low) / (high - low);
+        Some((part * steps).round_ties_even() / steps * (to_high - to_low) + to_low)
+    });
+    quantized.collect()
 }
 
 /// Describes the first output of a layer, given some of its values.

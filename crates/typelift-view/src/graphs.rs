@@ -414,6 +414,10 @@ impl<'a> Stored<'a> {
                     ("Convert", _) => known.get(&layer.id()).copied().unwrap_or("values"),
                     ("Subtract", 1) => "zero points",
                     ("Multiply", _) => "scales",
+                    ("FakeQuantize", 1) => "input low",
+                    ("FakeQuantize", 2) => "input high",
+                    ("FakeQuantize", 3) => "output low",
+                    ("FakeQuantize", 4) => "output high",
                     ("Gather", 0) => "table",
                     ("Reshape" | "Transpose" | "Gather", 1..) | ("Unsqueeze" | "Squeeze", 1) => "shape",
                     _ => known.get(&layer.id()).copied().unwrap_or("values"),
@@ -424,7 +428,7 @@ impl<'a> Stored<'a> {
         if constants.len() < 2 {
             return Vec::new();
         }
-        let main_part = if is_quantized { "codes" } else { "values" };
+        let main_part = if is_quantized { "codes" } else { "stored values" };
         known.extend(main.map(|main| (main, main_part)));
         constants.into_iter().map(|layer| (layer, *known.get(&layer.id()).unwrap_or(&main_part))).collect()
     }

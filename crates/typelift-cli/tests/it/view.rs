@@ -202,6 +202,18 @@ fn a_weight_of_several_constants_has_its_values_and_each_part() {
     assert!(values("w/convert")["max"].as_f64().unwrap() < 0.1);
 }
 
+/// A page showed the stored values of a weight as those that the model computes with. These are OpenVINO's.
+#[test]
+fn a_fake_quantized_weight_has_the_values_that_the_model_uses() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/models/cnn_fq_explicit.xml");
+    let data = data(&run(folder.path(), &["view", file, "-o", "-"]).stdout);
+    let of = |path: &str| data["constants"].as_array().unwrap().iter().find(|it| it["path"] == path).unwrap().clone();
+    let found = of("conv0/fq_weights");
+    let close = |value: &Value, wanted: f64| (value.as_f64().unwrap() - wanted).abs() < 1e-5;
+    assert!(close(&found["min"], -1.081_829_4) && close(&found["first"][0], 0.611_319), "{found}");
+}
+
 #[test]
 fn a_convert_of_a_constant_is_judged_by_its_values() {
     let folder = tempfile::tempdir().unwrap();

@@ -248,7 +248,7 @@ function side() {
   const button = ({ key, count }) => make("button", { role: "tab", id: "tab-" + key, "aria-controls": "side", "aria-selected": String(key === tab), tabindex: key === tab ? 0 : -1, onclick: () => turn(key) }, TABS[key][0], ...(badge(key, count) ? [" ", make("span", { class: key === "findings" && errors ? "count error" : "count" }, grouped(badge(key, count)))] : []));
   by("tabs").replaceChildren(...there.map(button));
   by("side").setAttribute("aria-label", TABS[tab][0]);
-  by("side").replaceChildren(...TABS[tab][1]());
+  by("side").replaceChildren(make("h2", { class: "unseen" }, TABS[tab][0]), ...TABS[tab][1]());
 }
 function turn(to) {
   tab = to;

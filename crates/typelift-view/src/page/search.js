@@ -58,7 +58,7 @@ function search() {
     if (String(id) === wanted || op !== undefined && op === { input: "Parameter", output: "Result" }[wanted]) return -1;
     const name = path.toLowerCase(), at = name.indexOf(wanted);
     // The layers around a block have its name after a word.
-    if (names.has(name) || names.has(last(name)) || item.kind === "group" && item.path === path && !name.includes(" ") && (name.endsWith("." + wanted) || name.endsWith("/" + wanted))) return 0;
+    if (names.has(name) || names.has(last(name)) || item.kind === "group" && item.path === path && !/^(before|after|between) /.test(item.name) && (name.endsWith("." + wanted) || name.endsWith("/" + wanted))) return 0;
     return at < 0 ? 3 : /[\d]/.test(name[at + wanted.length] ?? "") && /\d$/.test(wanted) ? 2 : 1;
   };
   const ranks = new Map(all.map((entry) => [entry, rank(entry)]));
