@@ -181,7 +181,7 @@ function mapList() {
   // What all outermost blocks need.
   const outer = data.graphs.flatMap(({ groups }) => groups).filter((group) => group.parent === undefined && !group.only), all1 = (key) => outer.reduce((sum, group) => sum + (group[key] ?? 0), 0), macs = all1("macs");
   const counts = [plural(data.layers, "layer"), all1("parameters") ? `${grouped(all1("parameters"))} parameters` : "", macs ? operations({ macs, least: outer.some(({ least }) => least) }) : ""];
-  return [...(data.outline ? [make("p", {}, data.outline)] : []), make("div", {}, counts.filter(Boolean).join(" · ")), ...modelEnds("Inputs", "Parameter"), ...modelEnds("Outputs", "Result"), make("h3", {}, "Weights"), ...head, ...(common ? [make("div", { class: "faint" }, `names without ${common}`)] : []), make("ul", {}, ...data.map.map(mapRow)), ...metadata()];
+  return [...(data.outline ? [make("p", {}, data.outline)] : []), make("div", {}, counts.filter(Boolean).join(" · ")), ...modelEnds("Inputs", "Parameter"), ...modelEnds("Outputs", "Result"), make("h3", {}, "Weights"), ...head, ...(common ? [make("div", { class: "faint" }, `names below leave out ${common}`)] : []), make("ul", {}, ...data.map.map(mapRow)), ...metadata()];
 }
 
 // The inputs or outputs of the model, by name with types.
@@ -215,10 +215,7 @@ function convertList() {
   const weight = ({ loses, index }) => loses ? index ? 1 : 2 : 0;
   entries.sort((a, b) => sorted === "count" ? b.count - a.count : sorted === "loses" ? weight(b) - weight(a) || b.count - a.count : a.types.localeCompare(b.types));
   const heads = [["types", "From → to"], ["count", "Layers"], ["loses", "Can lose"]].map(([key, text]) => make("th", { scope: "col", "aria-sort": sorted === key ? "descending" : "none" }, make("button", { onclick: () => { sorted = key; side(); } }, text)));
-  // The block of a layer tells Converts of one name apart.
-  const blockOf = (path) => { for (let up = find(path)?.up; up; up = up.up) if (up.number !== undefined && up.up.kind === "graph") return groupName(up) + " "; return ""; };
-  const named = (name) => blockOf(name) + brief(name.split("/").slice(-2).join("/"));
-  const links = (same) => make("details", same.length < 4 ? { open: "" } : {}, make("summary", {}, grouped(same.length)), ...same.slice(0, 200).map(({ path }) => make("div", {}, reach(path, path, named(path)))), ...(same.length > 200 ? [make("div", { class: "faint" }, `200 of ${grouped(same.length)}`)] : []));
+  const links = (same) => make("details", same.length < 4 ? { open: "" } : {}, make("summary", {}, grouped(same.length)), ...same.slice(0, 200).map(({ path }) => make("div", {}, reach(path, path, called(path)))), ...(same.length > 200 ? [make("div", { class: "faint" }, `200 of ${grouped(same.length)}`)] : []));
   const rows = entries.map((entry) => make("tr", {}, make("td", { class: "mono" }, entry.types), make("td", {}, links(entry.same)), make("td", { class: entry.loses ? lossClass(entry.index) : "faint" }, entry.loses || "nothing")));
   return converts.length ? [make("table", {}, make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...rows))] : [make("p", { class: "faint" }, "No Converts.")];
 }
