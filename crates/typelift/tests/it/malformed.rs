@@ -109,3 +109,20 @@ fn a_long_text_is_read_whole_where_it_begins_as_xml_does() {
         assert!(typelift::xml::read_bytes(&bytes[..], expected).unwrap() == bytes);
     }
 }
+
+/// OpenVINO reads such a file, and refuses one with NUL bytes in it.
+#[test]
+fn text_before_the_root_is_passed_and_nul_bytes_are_damage() {
+    let layers: String = (0..100).map(|id| format!("<layer id=\"{id}\" name=\"x{id}\" type=\"Parameter\" version=\"opset1\"><data shape=\"\" element_type=\"f32\"/><output><port id=\"0\" precision=\"FP32\"/></output></layer>\n")).collect();
+    let text = format!("12:00 exported\n<net name=\"m\" version=\"11\"><layers>{layers}</layers><edges/></net>");
+    let read = typelift::xml::read_bytes(text.as_bytes(), text.len() as u64).unwrap();
+    assert!(typelift::Model::from_xml(String::from_utf8(read).unwrap()).is_ok());
+    for (damaged, said) in [
+        (text.replace("id=\"50\"", &"\0".repeat(9)), "the text has a NUL byte"),
+        (text.replace("layers", "\0ayers"), "the text has a NUL byte"),
+        ("\0".repeat(99), "the file consists of NUL bytes"),
+    ] {
+        let found = typelift::Model::from_xml(damaged).unwrap_err();
+        assert_eq!(found.list.last().unwrap().message.to_string(), said);
+    }
+}

@@ -159,8 +159,9 @@ const PART: usize = 16 << 20;
 fn begins_as_xml(start: &[u8]) -> bool {
     let white = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, 0xef | 0xbb | 0xbf | 0xfe | 0xff);
     let first = start.iter().position(|byte| !white(byte)).unwrap_or(0);
-    // In big-endian UTF-16 the first byte is zero.
-    matches!(start[first..], [] | [b'<', ..] | [0, b'<', ..]) || start.iter().all(white)
+    // In big-endian UTF-16 the first byte is zero. OpenVINO ignores text before the first tag.
+    let is_later = || memchr::memmem::find(start, b"<net").is_some();
+    matches!(start[first..], [] | [b'<', ..] | [0, b'<', ..]) || start.iter().all(white) || is_later()
 }
 
 fn not_a_model(bytes: &[u8]) -> Option<Diagnostic> {

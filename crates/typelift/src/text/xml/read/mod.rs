@@ -67,7 +67,8 @@ pub fn parse(source: Arc<String>) -> Reading {
         Err(fatal) => {
             // If the text stops being XML, earlier lints are most likely part of the same mistake.
             diagnostics.retain(Diagnostic::is_error);
-            diagnostics.push(*fatal);
+            // NUL bytes at the end are a part that was not written, which the error says.
+            diagnostics.push(nul_byte(source.trim_end_matches('\0')).unwrap_or(*fatal));
             Reading { model: None, diagnostics }
         }
     }
@@ -252,10 +253,8 @@ impl<'a> Read<'a> {
 
     /// Checks the text after the root, which must contain nothing else.
     fn read_rest(&mut self) -> Result<(), Fatal> {
-        if let Some(at) = memchr::memchr(0, &self.source.as_bytes()[..self.tokens.position()]) {
-            let refusal = Diagnostic::new(Code::XmlSyntax, "the text has a NUL byte");
-            let help = "get a fresh copy of the file: it was damaged, or only a part of it was written";
-            return Err(refusal.at(Span::new(at, at + 1), "OpenVINO stops reading here").help(help).into());
+        if let Some(refusal) = nul_byte(&self.source[..self.tokens.position()]) {
+            return Err(refusal.into());
         }
         let Some(span) = self.tokens.rest()? else { return Ok(()) };
         let text = span.text(self.source).trim_start();
@@ -581,10 +580,19 @@ impl<'a> Read<'a> {
     }
 }
 
+fn nul_byte(text: &str) -> Option<Diagnostic> {
+    let at = memchr::memchr(0, text.as_bytes())?;
+    let refusal = Diagnostic::new(Code::XmlSyntax, "the text has a NUL byte");
+    let help = "get a fresh copy of the file: it was damaged, or only a part of it was written";
+    Some(refusal.at(Span::new(at, at + 1), "OpenVINO stops reading here").help(help))
+}
+
 /// Recognizes a text without XML elements. Returns a description and a fix.
 fn without_elements(text: &str) -> (&'static str, &'static str) {
     if text.is_empty() {
         ("the file is empty", "get a fresh copy of the .xml")
+    } else if text.trim_matches('\0').is_empty() {
+        ("the file consists of NUL bytes", "get a fresh copy of the .xml")
     } else if text.starts_with("version https://git-lfs") {
         ("the file is a Git LFS pointer, not the model", "run `git lfs pull` in its repository to fetch the .xml")
     } else if text.starts_with("404: ") || text.starts_with("Entry not found") {
