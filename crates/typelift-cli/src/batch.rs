@@ -22,7 +22,7 @@ use crate::output::{OutputArgs, same_file};
 use crate::panics;
 use crate::status::Status;
 use crate::terminal::{Page, Terminal};
-use crate::{usage, waiting};
+use crate::{not_a_model, waiting};
 
 /// The usual stack of the main thread, so that a model in a batch has as much as a single one.
 pub(crate) const STACK: usize = 8 << 20;
@@ -115,7 +115,7 @@ impl Inputs {
                 let found = find(path, directory).map_err(|error| unreadable(path, error))?;
                 if found.is_empty() {
                     let failure = Failure::new(format!("the directory `{}` has no .xml", path.display()));
-                    return Err(failure.help(usage::other_folder(path)));
+                    return Err(failure.help(not_a_model::folder(path)));
                 }
                 models.extend(found.into_iter().map(|file| {
                     let place = file.strip_prefix(path).unwrap_or(&file).to_owned();
@@ -163,7 +163,7 @@ impl Inputs {
             let failure = Failure::new("nowhere to write to");
             let few = names.clone().take(3).collect::<Vec<_>>().join(", ");
             return Err(failure.help(match names.len() {
-                0 => usage::other_folder(folder),
+                0 => not_a_model::folder(folder),
                 count => format!(
                     "-o FOLDER writes the {} in it ({few}{}) to a folder, which is created",
                     crate::columns::count(count, "model"),

@@ -16,8 +16,8 @@ use typelift::shape::{Dim, Shape};
 use typelift::{Layer, LayerId, Model, Weights, xml};
 
 use crate::failure::Failure;
+use crate::not_a_model;
 use crate::render::STAND_IN;
-use crate::usage;
 
 /// The model to read.
 #[derive(Clone, clap::Args)]
@@ -359,7 +359,7 @@ impl Input {
                 failure.help("give the .xml of the model; its weights are found next to it")
             });
         }
-        if let Some(advice) = usage::other_file(&path.to_string_lossy()).filter(|_| !may_be_xml(path)) {
+        if let Some(advice) = not_a_model::file(&path.to_string_lossy()).filter(|_| !may_be_xml(path)) {
             return Err(Failure::new(format!("`{}` is not OpenVINO IR", path.display())).help(advice).of(path));
         }
         let read = || {

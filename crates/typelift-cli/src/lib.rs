@@ -25,6 +25,7 @@ mod input;
 mod interrupt;
 mod lengths;
 mod listing;
+mod not_a_model;
 mod noted;
 mod openvino;
 mod output;

@@ -12,6 +12,7 @@ use typelift::rewrite::library;
 
 use crate::failure::Failure;
 use crate::input::element_type;
+use crate::not_a_model;
 
 /// Commands here, or advice, each with the commands of other programs that mean the same.
 const VERBS: &[(&str, &[&str])] = &[
@@ -413,35 +414,6 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("why", "why MODEL.xml LAYER"),
 ];
 
-/// Endings of files that are given in place of a model, with the advice.
-const FILES: &[(&[&str], &str)] = &[
-    (&[".bin"], "`FILE` holds weights: give the .xml next to it"),
-    (
-        &[".blob", ".cache", ".engine", ".plan", ".trt"],
-        "a compiled model holds no graph: give the .xml that it was compiled from",
-    ),
-    (&[".onnx", ".pb", ".tflite", ".pdmodel"], "`ovc FILE` converts it to OpenVINO IR, which typelift reads"),
-    (&[".caffemodel", ".mlmodel", ".mlpackage", ".ort", ".params", ".prototxt"], OTHER),
-    (&[".ckpt", ".h5", ".hdf5", ".keras", ".pbtxt", ".pdiparams"], OTHER),
-    (&[".gguf", ".pt", ".pt2", ".pth", ".safetensors", ".torchscript"], OTHER),
-    (&[".npy", ".npz"], "`FILE` holds arrays: `typelift verify --inputs FILE A.xml B.xml` runs models on them"),
-    (
-        &[".7z", ".bz2", ".gz", ".rar", ".tar", ".tgz", ".xz", ".zip", ".zst"],
-        "`FILE` is packed: unpack it, and give the .xml in it",
-    ),
-    (&[".rules"], "`FILE` has statements: `typelift rewrite --rules FILE MODEL.xml -o OUT.xml` applies them"),
-    (
-        &[".csv", ".html", ".json", ".log", ".md", ".txt", ".yaml", ".yml"],
-        "give the .xml of a model, with its .bin next to it",
-    ),
-];
-
-const OTHER: &str =
-    "convert it to OpenVINO IR first, with `openvino.convert_model` or optimum-cli: typelift reads .xml with .bin";
-
-/// The most files of a directory that are looked at.
-const MOST_FILES: usize = 10_000;
-
 /// The most options that a suggestion lists.
 const FEW: usize = 8;
 
@@ -675,23 +647,6 @@ fn text(error: &Error, kind: ContextKind) -> Option<String> {
     }
 }
 
-pub(crate) fn other_file(path: &str) -> Option<String> {
-    let lower = path.to_ascii_lowercase();
-    let (_, advice) = FILES.iter().find(|(endings, _)| endings.iter().any(|ending| lower.ends_with(ending)))?;
-    Some(advice.replace("FILE", &shell_word(path)))
-}
-
-/// What to do with a directory that has no model.
-pub(crate) fn other_folder(folder: &Path) -> String {
-    let files = std::fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_FILES).map(|entry| entry.path());
-    let mut advice = files.filter_map(|file| other_file(&file.to_string_lossy()));
-    let saved = folder.join("saved_model.pb").is_file().then(|| folder.to_string_lossy());
-    let own =
-        saved.map(|folder| format!("`ovc {}` converts it to OpenVINO IR, which typelift reads", shell_word(&folder)));
-    let own = own.or_else(|| other_file(&folder.to_string_lossy())).or_else(|| advice.next());
-    own.unwrap_or_else(|| "give a folder that has models: each is an .xml with a .bin".to_owned())
-}
-
 fn verb_tip(word: &str, program: &Command, arguments: &[OsString]) -> Option<String> {
     let plain = |name: &str| name.to_lowercase().replace('_', "-");
     let named = |word: &str| {
@@ -704,7 +659,7 @@ fn verb_tip(word: &str, program: &Command, arguments: &[OsString]) -> Option<Str
     if let Some(verb) = of_program.and_then(named).or_else(|| named(word)) {
         return Some(said(verb, program, arguments));
     }
-    if let Some(advice) = other_file(word) {
+    if let Some(advice) = not_a_model::file(word) {
         return Some(advice);
     }
     if Path::new(word).is_dir() {

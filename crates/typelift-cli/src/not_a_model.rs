@@ -1,0 +1,52 @@
+//! What to do with files and directories that are given in place of a model.
+
+use std::path::Path;
+
+use typelift::findings::shell_word;
+
+/// Endings of files that are given in place of a model, with the advice.
+const FILES: &[(&[&str], &str)] = &[
+    (&[".bin"], "`FILE` holds weights: give the .xml next to it"),
+    (
+        &[".blob", ".cache", ".engine", ".plan", ".trt"],
+        "a compiled model holds no graph: give the .xml that it was compiled from",
+    ),
+    (&[".onnx", ".pb", ".tflite", ".pdmodel"], "`ovc FILE` converts it to OpenVINO IR, which typelift reads"),
+    (&[".caffemodel", ".mlmodel", ".mlpackage", ".ort", ".params", ".prototxt"], OTHER),
+    (&[".ckpt", ".h5", ".hdf5", ".keras", ".pbtxt", ".pdiparams"], OTHER),
+    (&[".gguf", ".pt", ".pt2", ".pth", ".safetensors", ".torchscript"], OTHER),
+    (&[".npy", ".npz"], "`FILE` holds arrays: `typelift verify --inputs FILE A.xml B.xml` runs models on them"),
+    (
+        &[".7z", ".bz2", ".gz", ".rar", ".tar", ".tgz", ".xz", ".zip", ".zst"],
+        "`FILE` is packed: unpack it, and give the .xml in it",
+    ),
+    (&[".rules"], "`FILE` has statements: `typelift rewrite --rules FILE MODEL.xml -o OUT.xml` applies them"),
+    (
+        &[".csv", ".html", ".json", ".log", ".md", ".txt", ".yaml", ".yml"],
+        "give the .xml of a model, with its .bin next to it",
+    ),
+];
+
+const OTHER: &str =
+    "convert it to OpenVINO IR first, with `openvino.convert_model` or optimum-cli: typelift reads .xml with .bin";
+
+/// The most files of a directory that are looked at.
+const MOST_FILES: usize = 10_000;
+
+/// What to do with a file that is given in place of a model, by its ending.
+pub(crate) fn file(path: &str) -> Option<String> {
+    let lower = path.to_ascii_lowercase();
+    let (_, advice) = FILES.iter().find(|(endings, _)| endings.iter().any(|ending| lower.ends_with(ending)))?;
+    Some(advice.replace("FILE", &shell_word(path)))
+}
+
+/// What to do with a directory that has no model.
+pub(crate) fn folder(path: &Path) -> String {
+    let files = std::fs::read_dir(path).into_iter().flatten().flatten().take(MOST_FILES).map(|entry| entry.path());
+    let mut advice = files.filter_map(|found| file(&found.to_string_lossy()));
+    let saved = path.join("saved_model.pb").is_file().then(|| path.to_string_lossy());
+    let own =
+        saved.map(|folder| format!("`ovc {}` converts it to OpenVINO IR, which typelift reads", shell_word(&folder)));
+    let own = own.or_else(|| file(&path.to_string_lossy())).or_else(|| advice.next());
+    own.unwrap_or_else(|| "give a folder that has models: each is an .xml with a .bin".to_owned())
+}
