@@ -62,6 +62,14 @@ impl Failure {
         }
     }
 
+    /// Replaces the help.
+    pub(crate) fn helped(mut self, text: String) -> Self {
+        if let Self::Other { help, .. } = &mut self {
+            *help = Some(text);
+        }
+        self
+    }
+
     pub(crate) fn of(mut self, path: &Path) -> Self {
         if let Self::Other { file, .. } = &mut self {
             *file = Some(path.to_owned());

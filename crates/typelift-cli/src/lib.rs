@@ -224,7 +224,11 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Err(failure) => {
             let status = failure.status();
             terminal.end(status);
-            terminal.fail(failure);
+            let habit = (status == Status::Failed).then(|| usage::of_habit(&arguments)).flatten();
+            terminal.fail(match habit {
+                Some(habit) => failure.helped(habit),
+                None => failure,
+            });
             status.code()
         }
     }

@@ -13,6 +13,7 @@ use typelift::rewrite::library;
 use crate::failure::Failure;
 use crate::input::element_type;
 use crate::not_a_model;
+use crate::whole_command;
 
 /// Commands here, or advice, each with the commands of other programs that mean the same.
 const VERBS: &[(&str, &[&str])] = &[
@@ -116,6 +117,7 @@ const OPTIONS: &[(&str, &[&str])] = &[
     ("--atol", &["--max-diff", "--abs"]),
     ("--backup", &["--backup-mode"]),
     ("--bin", &["--weights", "--weights-file"]),
+    ("--weights link", &["--share-weights"]),
     ("--color never", &["--no-color"]),
     ("--compress", &["-c"]),
     ("--compress bf16", &["--bf16"]),
@@ -197,7 +199,6 @@ const OPTIONS: &[(&str, &[&str])] = &[
     ("--rtol", &["--max-relative", "--rel", "--threshold", "--tol", "--tolerance"]),
     ("--rules", &["--framework"]),
     ("--rules FILE", &["-f", "-r"]),
-    ("--rules FILE` or `--statement STATEMENT", &["--rule"]),
     ("--samples N", &["--iterations", "--niter", "--repeat"]),
     ("--set-length batch=N", &["--batch", "--batch-size", "-b"]),
     ("--set-shape 'NAME=[1..8,…]'", &["--maxshapes", "--minshapes", "--optshapes"]),
@@ -315,6 +316,8 @@ const ELSEWHERE: &[(&str, &[&str], &str)] = &[
     ("why", &["--dtype", "--type"], "`why` explains the type without an option; --shape explains lengths"),
 ];
 
+/// An example of a conversion, for options that belong to one.
+const COMPRESS: &str = "convert --compress f16";
 const PAGE: &str = "view BEFORE.xml AFTER.xml -o changes.html";
 const STORY: &str = "`diff` begins with a summary; `--format json` lists each change";
 const STATS: &str = "`typelift stats MODEL.xml` prints weights, operations and MACs without an option";
@@ -419,8 +422,11 @@ const FEW: usize = 8;
 
 /// True if the arguments are a model without a command, which asks for an overview.
 pub(crate) fn is_overview(arguments: &[OsString]) -> bool {
-    let is_model = |path: &Path| path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("xml"));
-    arguments.get(1).is_some_and(|first| is_model(Path::new(first)))
+    arguments.get(1).is_some_and(is_model)
+}
+
+fn is_model(word: &OsString) -> bool {
+    Path::new(word).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("xml"))
 }
 
 /// The failure for a long option after one dash, which would be read as a value of `-o`: `-out`.
@@ -430,7 +436,12 @@ pub(crate) fn of_one_dash(arguments: &[OsString]) -> Option<Failure> {
     let word = word.into_iter().find(|word| {
         OPTIONS[..].iter().any(|(_, others)| others.contains(&&*format!("-{word}"))) || *word == "-output"
     })?;
-    Some(Failure::new(format!("unexpected argument `{word}` found")).help("write `-o OUT.xml` or `--output OUT.xml`"))
+    let message = format!("unexpected argument `{word}` found");
+    let tip = match is_row("--output", &format!("-{word}")) || word == "-output" {
+        true => None,
+        false => option_tip(word, &whole_command(), arguments),
+    };
+    Some(Failure::new(message).help(tip.unwrap_or_else(|| "write `-o OUT.xml` or `--output OUT.xml`".to_owned())))
 }
 
 /// Formats a usage error like every other error, with a suggestion.
@@ -469,7 +480,11 @@ pub(crate) fn failure(error: &Error, program: &mut Command, arguments: &[OsStrin
         Some(verb) if verb.get_name() != "help" => format!("`typelift {} -h` lists the options", verb.get_name()),
         _ => "`typelift -h` lists the commands".to_owned(),
     };
-    let tip = tip(error, program, arguments).or_else(|| suggested(error)).or(meant).unwrap_or_else(other);
+    let tip = of_habit(arguments)
+        .or_else(|| tip(error, program, arguments))
+        .or_else(|| suggested(error))
+        .or(meant)
+        .unwrap_or_else(other);
     Failure::new(message).help(tip)
 }
 
@@ -502,7 +517,18 @@ fn tip(error: &Error, program: &Command, arguments: &[OsString]) -> Option<Strin
             let is_counted = error.to_string().contains("invalid digit");
             let number = Some(number).filter(|number| is_counted && number.parse::<u64>().is_ok());
             let percent = value.strip_suffix('%').and_then(|number| number.parse::<f64>().ok());
+            let verb = verb_of(program, arguments);
+            let list = verb.and_then(|verb| repeated(program, verb, name, &value));
+            let shape = shape_of(&value).filter(|shape| verb.is_some_and(|verb| takes(program, verb, name, shape)));
+            let last = value.rsplit('.').next().filter(|last| *last != value).map(str::to_lowercase);
+            let last = last.filter(|last| verb.is_some_and(|verb| takes(program, verb, name, last)));
             match value.split_once(':') {
+                _ if last.is_some() => last.map(|last| format!("write `{name} {last}`")),
+                _ if list.is_some() => list.map(|list| format!("give the option once for each: `{list}`")),
+                _ if shape.is_some() => shape.map(|shape| format!("write `{name} {}`", shell_word(&shape))),
+                Some((mode, group)) if name == "--quantize" && group.parse::<u64>().is_ok() => {
+                    Some(format!("write `--quantize {} --group-size {group}`", mode.to_lowercase()))
+                }
                 _ if value.is_empty() => Some(format!("write `{}`", plain(&option))),
                 _ if option.contains("FROM=TO") && !value.contains('=') => {
                     let pair = value.replace("->", "=").replace(':', "=").replace(' ', "");
@@ -545,14 +571,25 @@ fn tip(error: &Error, program: &Command, arguments: &[OsString]) -> Option<Strin
                 _ => None,
             };
             if missing.is_some_and(|arg| arg.starts_with("<--")) {
-                return Some("write one of these options".to_owned());
+                let example = completed(&carried(COMPRESS, program, arguments), arguments);
+                let example = (verb == "convert").then(|| format!(", such as `{example}`"));
+                return Some(format!("write one of these options{}", example.unwrap_or_default()));
             }
             if let Some(option) = missing.filter(|arg| arg.starts_with("--")) {
                 return Some(format!("write `{}`", plain(option)));
             }
             let names_tensor = error.render().to_string().contains("<NAME>");
             let line = if names_tensor { "show MODEL.xml NAME --npy FILE.npy" } else { verb };
-            Some(format!("for example, `{}`", completed(line, arguments)))
+            Some(format!("for example, `{}`", completed(&carried(line, program, arguments), arguments)))
+        }
+        ErrorKind::ArgumentConflict
+            if let Some(tensor) = value_of("--output", arguments).filter(|output| !output.contains('.')) =>
+        {
+            Some(said(&format!("rewrite -e 'cut {tensor}'"), program, arguments))
+        }
+        ErrorKind::TooManyValues => {
+            let option = text(error, ContextKind::InvalidArg)?;
+            Some(if is_off(&option, arguments) { format!("leave `{option}` out") } else { format!("write `{option}`") })
         }
         ErrorKind::ArgumentConflict => Some("leave one of the two out".to_owned()),
         _ => None,
@@ -603,7 +640,11 @@ fn completed(line: &str, arguments: &[OsString]) -> String {
 fn said(meant: &str, program: &Command, arguments: &[OsString]) -> String {
     let first = meant.split(' ').next().unwrap_or_default();
     let is_command = ["MODEL.xml", "--version"].contains(&first) || program.find_subcommand(first).is_some();
-    if is_command { format!("`{}` does that", completed(meant, arguments)) } else { meant.to_owned() }
+    if is_command {
+        format!("`{}` does that", completed(&carried(meant, program, arguments), arguments))
+    } else {
+        meant.to_owned()
+    }
 }
 
 fn value_tip(option: &str, value: &str, error: &Error) -> Option<String> {
@@ -614,12 +655,16 @@ fn value_tip(option: &str, value: &str, error: &Error) -> Option<String> {
     if value.starts_with('@') {
         return None;
     }
+    let value = if option == "--use" { &value.replace('_', "-") } else { value };
     if let Some((.., meant)) = VALUES.iter().find(|(name, texts, _)| option == *name && texts.iter().any(is_like)) {
         return Some(if meant.starts_with("--") { format!("write `{meant}`") } else { (*meant).to_owned() });
     }
     let words = VERBS.iter().find(|(_, names)| names.contains(&value)).and_then(|(verb, _)| verb.split_once(' '));
     if let Some((_, meant)) = words.filter(|(_, meant)| meant.split(' ').next() == Some(option)) {
         return Some(format!("write `{meant}`"));
+    }
+    if option == "--use" {
+        return Some(format!("write `--use {}`", near_set(value)?));
     }
     let value = if option == "--target" { value.trim_start_matches('v') } else { value };
     let releases = Release::all().map(|release| release.to_string());
@@ -637,6 +682,76 @@ fn value_tip(option: &str, value: &str, error: &Error) -> Option<String> {
     let longer = known.iter().filter(|name| value.len() > 2 && name.contains(value)).take(3);
     let longer: Vec<_> = longer.map(|name| format!("`{name}`")).collect();
     (!longer.is_empty()).then(|| format!("did you mean {}?", longer.join(" or ")))
+}
+
+/// The set of rules with the most words of a name, in its own name or in its description: fuse-sdpa for
+/// `fuse_attention`.
+fn near_set(name: &str) -> Option<&'static str> {
+    let names = || library::SETS.iter().map(|set| set.name);
+    if let Some(near) = typelift::near(name, names()).filter(|near| is_slip(name, near)) {
+        return names().find(|known| *known == near);
+    }
+    let score = |set: &&library::Set| {
+        let about = set.description().to_lowercase();
+        let of = |word: &str| usize::from(set.name.contains(word)) + 2 * usize::from(about.contains(word));
+        name.split('-').filter(|word| word.len() > 3).map(of).sum::<usize>()
+    };
+    let best = library::SETS.iter().rev().max_by_key(score).filter(|set| score(set) > 1);
+    best.map(|set| set.name).or_else(|| typelift::near(name, names()).and_then(|near| names().find(|it| *it == near)))
+}
+
+/// What to do about a habit of git or of the shell in the words of a command that failed.
+pub(crate) fn of_habit(arguments: &[OsString]) -> Option<String> {
+    let words: Vec<&str> = arguments.iter().filter_map(|word| word.to_str()).collect();
+    let is_file = |word: &str| Path::new(word).exists();
+    let verb = *words.get(1)?;
+    let model = words[2..].iter().find(|word| word.ends_with(".xml") && !word.contains("..") && !word.contains(':'));
+    let is_revision = |word: &&&str| {
+        let is_path = word.split_once(':').is_some_and(|(name, path)| {
+            name.len() > 1 && !name.contains(['=', '/']) && !path.starts_with("//") && path.ends_with(".xml")
+        });
+        let has_sign = word.contains("..") || word.contains("@{") || word[1..].contains(['~', '^']);
+        !is_file(word) && !word.starts_with(['-', '.']) && (word.starts_with("HEAD") || is_path || has_sign)
+    };
+    for pair in words.windows(2).skip(1) {
+        let (option, value) = (pair[0], pair[1]);
+        let rest: Vec<_> = words.iter().skip_while(|it| **it != value).take_while(|it| !it.starts_with('-')).collect();
+        let statement: Vec<_> =
+            rest.iter().map(|word| **word).filter(|word| !is_file(word) && !word.ends_with(".xml")).collect();
+        match option {
+            "--hint" if ["latency", "throughput"].contains(&&*value.to_lowercase()) => {
+                return Some(format!("write `--config PERFORMANCE_HINT={}`", value.to_uppercase()));
+            }
+            "--rule" | "--rules" | "-r" if value.contains("=>") && !is_file(value) => {
+                return Some(format!("--rules takes a file: write `-e {}`", shell_word(value)));
+            }
+            "-e" | "--statement" if !value.contains(char::is_whitespace) && statement.len() > 1 => {
+                return Some(format!("quote the statement: `-e {}`", shell_word(&statement.join(" "))));
+            }
+            "--types" | "-e" | "--statement" if value.ends_with('-') || value.ends_with(" =") => {
+                let value = value.trim_end_matches(['-', '=', ' ']);
+                let whole = if option == "--types" { format!("{value}=TO") } else { format!("'{value} => …'") };
+                return Some(format!("the shell takes `>` for a file to write: quote it, as `{option} {whole}`"));
+            }
+            _ => (),
+        }
+    }
+    let cached = words.iter().find(|word| verb == "diff" && ["--cached", "--staged"].contains(word));
+    let word = words[2..].iter().find(|word| !word.is_empty() && is_revision(word)).or(cached)?;
+    let between = word.split_once("..").filter(|(a, b)| a.ends_with(".xml") && b.ends_with(".xml"));
+    if let Some((before, after)) = between {
+        return Some(format!("write `typelift {verb} {} {}`", shell_word(before), shell_word(after)));
+    }
+    let of_file = word.split_once(':').filter(|(_, path)| path.ends_with(".xml"));
+    if let (Some(_), false) = (of_file, word.contains("..")) {
+        let others = words[1..].iter().map(|it| if it == word { "-".into() } else { shell_word(it) });
+        let others = others.collect::<Vec<_>>().join(" ");
+        return Some(format!("`git show {} | typelift {others}` reads the file of a commit", shell_word(word)));
+    }
+    let model = model.map_or("MODEL.xml".into(), |model| shell_word(model));
+    let which = if word.starts_with('-') { (*word).into() } else { shell_word(word) };
+    let tool = format!("`git difftool --no-prompt --extcmd 'typelift diff' {which} -- {model}`");
+    (verb == "diff").then(|| format!("{tool} compares with a commit"))
 }
 
 fn text(error: &Error, kind: ContextKind) -> Option<String> {
@@ -657,6 +772,8 @@ fn verb_tip(word: &str, program: &Command, arguments: &[OsString]) -> Option<Str
     let mut words = arguments.iter().filter_map(|it| it.to_str()).skip_while(|it| *it != word);
     let of_program = words.by_ref().find(|it| !PROGRAMS.contains(it)).filter(|_| PROGRAMS.contains(&word));
     if let Some(verb) = of_program.and_then(named).or_else(|| named(word)) {
+        let is_ir = completed("show", arguments) != completed("show", &[]);
+        let verb = if verb == OVC && is_ir && word != "export" { "convert" } else { verb };
         return Some(said(verb, program, arguments));
     }
     if let Some(advice) = not_a_model::file(word) {
@@ -745,7 +862,11 @@ fn option_tip(option: &str, program: &Command, arguments: &[OsString]) -> Option
         long if long.len() > 2 => format!("-{}", long.to_lowercase()),
         short => short,
     };
-    let exact = asked.meaning(&dashed);
+    let only_asked = |done: &str| format!("leave `{name}` out: `typelift {}` {done}", verb.get_name());
+    let off = is_off(name, arguments).then(|| only_asked("does it only if an option asks for it"));
+    let exact = off.or_else(|| asked.meaning(&dashed));
+    let negated = ["--no-", "--skip-", "--disable-", "--without-"].iter().any(|start| dashed.starts_with(start));
+    let negated = || negated.then(|| only_asked("does only what its options say"));
     let own = || asked.own().into_iter().map(|name| name.trim_start_matches('-').to_owned()).collect::<Vec<_>>();
     let near = |names: &[String]| {
         let near = typelift::near(dashed.trim_start_matches('-'), names.iter().map(String::as_str));
@@ -755,8 +876,9 @@ fn option_tip(option: &str, program: &Command, arguments: &[OsString]) -> Option
     let others = OPTIONS.iter().flat_map(|(_, others)| others.iter().copied()).chain(MODEL.iter().copied());
     let others: Vec<_> = others.filter_map(|other| other.strip_prefix("--")).map(str::to_owned).collect();
     exact
-        .or_else(|| asked.meaning(&within(name, own().iter().chain(&others))?))
         .or_else(|| near(&own()).map(|near| format!("did you mean `{near}`?")))
+        .or_else(negated)
+        .or_else(|| asked.meaning(&within(name, own().iter().chain(&others))?))
         .or_else(|| asked.meaning(&near(&others)?))
         .or_else(|| {
             let own = asked.own();
@@ -776,7 +898,10 @@ fn within<'n>(option: &str, names: impl Iterator<Item = &'n String>) -> Option<S
         words.extend(if letter == '_' { "-".chars().next() } else { letter.to_lowercase().next() });
     }
     let words = format!("-{words}-");
-    let is_within = |name: &&String| name.len() > 3 && words.contains(&format!("-{name}-"));
+    // A word among many others means little: `--dumpLayerInfo`.
+    let parts = |name: &str| name.split('-').filter(|part| !part.is_empty()).count();
+    let is_half = |name: &str| parts(name) * 2 >= parts(&words) || words.contains(&format!("--{name}-"));
+    let is_within = |name: &&String| name.len() > 3 && is_half(name) && words.contains(&format!("-{name}-"));
     let place = |name: &str| words.find(&format!("-{name}-")).unwrap_or_default();
     let best = names.filter(is_within).max_by_key(|name| (name.matches('-').count(), Reverse(place(name))));
     best.map(|name| format!("--{name}"))
@@ -813,6 +938,64 @@ impl Asked<'_> {
         own.filter_map(Arg::get_long).filter(|name| *name != "help").map(|name| format!("--{name}")).collect()
     }
 
+    /// The tip to write an option, if the command can be completed with it.
+    fn written(&self, meant: &str) -> String {
+        let text = self.filled(meant).unwrap_or_else(|| valued(self.verb, &meant.replace("DEVICE", "cpu")));
+        let option = text.split(' ').next().unwrap_or_default();
+        let words = self.arguments.iter().filter_map(|word| word.to_str());
+        let others: Vec<_> = words.skip(1).filter(|word| has(self.verb, word)).collect();
+        let is_switch = valued(self.verb, option) == option;
+        if is_switch && refused(self.program, self.verb.get_name(), &[option]).is_some() {
+            let needed = self.needed(option).filter(|needed| !others.iter().any(|it| needed.starts_with(it)));
+            if let Some(needed) = needed {
+                return format!("leave `{}` out: `{option}` belongs to `{needed}`", self.given);
+            }
+        }
+        format!("write `{text}`")
+    }
+
+    /// The option that another one needs.
+    fn needed(&self, option: &str) -> Option<String> {
+        let words = ["typelift", self.verb.get_name(), "a.xml", "-o", "o.xml", option];
+        let error = self.program.clone().try_get_matches_from(words).err()?;
+        match error.get(ContextKind::InvalidArg)? {
+            ContextValue::Strings(missing) => missing.iter().find(|arg| arg.contains("--")).map(|arg| plain(arg)),
+            _ => None,
+        }
+    }
+
+    /// An option of ours with the value that was typed, if it takes that.
+    fn filled(&self, meant: &str) -> Option<String> {
+        let given = value_of(self.given, self.arguments).filter(|_| !meant.contains('\''))?;
+        let (option, lower) = (meant.split(' ').next()?, given.to_lowercase());
+        let meaning = VALUES.iter().find(|(own, texts, _)| *own == option && texts.contains(&&*lower));
+        if let Some((.., value)) = meaning.filter(|(.., value)| value.starts_with("--")) {
+            return Some((*value).to_owned());
+        }
+        let place = valued(self.verb, option);
+        let place = place.split_once(' ')?.1;
+        for (end, is_it) in [("=N", lower.parse::<u64>().is_ok()), ("=TYPE", element_type(&lower).is_ok())] {
+            if is_it && meant.ends_with(end) {
+                return Some(format!("{}={lower}", meant.rsplit_once('=')?.0));
+            }
+        }
+        let is_file = place.starts_with("FILE") || place.starts_with("OUT");
+        let is_path = given.ends_with('/') || [".bin", ".npz", ".rules", ".txt"].iter().any(|end| lower.ends_with(end));
+        let is_other =
+            lower.ends_with(".xml") || given.contains(['{', '"']) || is_file && (!is_path || lower.contains(':'));
+        let kind = element_type(&lower).ok().map(|ty| ty.to_string()).filter(|_| option == "--hint");
+        if is_other || option == "--config" || option == "--hint" && kind.is_none() {
+            return None;
+        }
+        let layer = given.rsplit_once(':').filter(|(_, ty)| element_type(ty).is_ok()).map(|(name, _)| name.to_owned());
+        let small = ["--align", "--compress", "--for", "--quantize"].contains(&option).then(|| lower.clone());
+        let last = given.rsplit('.').next().map(str::to_lowercase).filter(|_| small.is_some());
+        let forms = [kind, layer, small, Some(given.to_owned()), Some(lower), last, shape_of(given)];
+        let form = forms.into_iter().flatten().find(|form| takes(self.program, self.verb, option, form));
+        let form = form.map(|form| format!("{option} {}", shell_word(&form)));
+        form.or_else(|| repeated(self.program, self.verb, option, given))
+    }
+
     /// What an option of this name means here, or in another command.
     fn meaning(&self, name: &str) -> Option<String> {
         let (verb, arguments) = (self.verb, self.arguments);
@@ -828,7 +1011,7 @@ impl Asked<'_> {
         let meanings = || OPTIONS.iter().filter(|(_, others)| others.contains(&name)).map(|row| row.0);
         for other in [format!("{name}s"), name.trim_end_matches('s').to_owned()] {
             if has(verb, &other) && other != name && !meanings().any(|meant| meant.starts_with(&other)) {
-                return Some(format!("write `{}`", valued(verb, &other)));
+                return Some(self.written(&other));
             }
         }
         let own = |meant: &'static str| match meant.strip_prefix(verb.get_name()) {
@@ -840,7 +1023,7 @@ impl Asked<'_> {
             if meant == "--in-place" && is_given {
                 return Some(format!("leave `{}` out: -o replaces a file that is there", self.given));
             }
-            return Some(format!("write `{}`", valued(verb, &with_value(meant, self.given, arguments))));
+            return Some(self.written(meant));
         }
         if MODEL.contains(&name) {
             return Some(format!(
@@ -850,13 +1033,15 @@ impl Asked<'_> {
             ));
         }
         if has(verb, name) {
-            return Some(format!("write `{}`", valued(verb, name)));
+            return Some(self.written(name));
         }
         if let Some(meant) = meanings().find(|meant| !meant.starts_with("--")) {
             return Some(said(meant));
         }
         let others = || self.program.get_subcommands().filter(|other| !other.is_hide_set());
-        let having: Vec<_> = others().filter(|other| has(other, name)).map(Command::get_name).collect();
+        let is_typed = |_: &&Command| self.given.starts_with("--") == name.starts_with("--");
+        let having: Vec<_> =
+            others().filter(is_typed).filter(|other| has(other, name)).map(Command::get_name).collect();
         if !having.is_empty() {
             return Some(format!("`{name}` is an option of {}", having.join(", ")));
         }
@@ -873,7 +1058,11 @@ impl Asked<'_> {
         let is_long = name.starts_with("--");
         let elsewhere = meanings().find_map(|meant| Some((others().find(|other| has(other, meant))?, meant)));
         if let Some((other, meant)) = elsewhere.filter(|_| is_long) {
-            return Some(said(&format!("{} {}", other.get_name(), valued(other, meant))));
+            let option = valued(other, meant);
+            let words: Vec<_> = option.splitn(2, ' ').collect();
+            let is_alone = refused(self.program, other.get_name(), &words) != Some(ErrorKind::MissingRequiredArgument);
+            let before = if is_alone { other.get_name() } else { COMPRESS };
+            return Some(said(&format!("{before} {option}")));
         }
         let verbs = || VERBS.iter().filter(|(_, names)| is_long && names.contains(&bare)).map(|row| row.0);
         let meant = verbs().next()?;
@@ -881,16 +1070,98 @@ impl Asked<'_> {
     }
 }
 
-/// Fills in the device or the mode that was given with an option of another program.
-fn with_value(meant: &str, name: &str, arguments: &[OsString]) -> String {
-    let mut words = arguments.iter().filter_map(|word| word.to_str()).flat_map(|word| word.split('='));
-    let given = words.by_ref().skip_while(|word| *word != name).nth(1).map(str::to_lowercase).unwrap_or_default();
-    let value = VALUES.iter().find(|(option, texts, _)| meant.starts_with(option) && texts.contains(&&*given));
-    match value {
-        Some((.., value)) if meant.ends_with(" MODE") && value.starts_with("--") => (*value).to_owned(),
-        _ if ["cpu", "gpu", "npu"].contains(&&*given) => meant.replace("DEVICE", &given),
-        _ => meant.replace("DEVICE", "cpu"),
+/// The value that was typed for an option: after `=`, or the next word.
+fn value_of<'a>(option: &str, arguments: &'a [OsString]) -> Option<&'a str> {
+    let mut words = arguments.iter().filter_map(|word| word.to_str());
+    let word = words.find(|word| word.split('=').next() == Some(option))?;
+    let value = word.split_once('=').map(|(_, value)| value).or_else(|| words.next())?;
+    Some(value).filter(|value| !value.is_empty() && !value.starts_with('-'))
+}
+
+/// True if a switch was typed with a value that turns it off.
+fn is_off(option: &str, arguments: &[OsString]) -> bool {
+    let is_zero = arguments.iter().any(|word| word.to_str() == Some(&format!("{option}=0")));
+    let value = value_of(option, arguments).unwrap_or_default().to_lowercase();
+    is_zero || ["false", "no"].contains(&&*value)
+}
+
+/// Why these options of a command are no complete command line, if they are not. The models and the output are added.
+fn refused(program: &Command, verb: &str, options: &[&str]) -> Option<ErrorKind> {
+    let models: &[&str] = match verb {
+        "diff" | "verify" => &["a.xml", "b.xml"],
+        "why" => &["a.xml", "x"],
+        _ => &["a.xml"],
+    };
+    let output: &[&str] = if ["convert", "rewrite"].contains(&verb) { &["-o", "o.xml"] } else { &[] };
+    let words = [&["typelift", verb], models, output, options].concat();
+    program.clone().try_get_matches_from(words).err().map(|error| error.kind())
+}
+
+/// True if an option of a command takes this value.
+fn takes(program: &Command, verb: &Command, option: &str, value: &str) -> bool {
+    let refused = [ErrorKind::InvalidValue, ErrorKind::ValueValidation, ErrorKind::UnknownArgument];
+    let words = ["typelift", verb.get_name(), option, value];
+    let result = program.clone().try_get_matches_from(words);
+    valued(verb, option) != option && result.err().is_none_or(|error| !refused.contains(&error.kind()))
+}
+
+/// Writes a list once for each of its values: `--for cpu --for gpu` for `MULTI:CPU,GPU`.
+fn repeated(program: &Command, verb: &Command, option: &str, list: &str) -> Option<String> {
+    let list = list.split_once(':').filter(|(first, _)| first.chars().all(char::is_uppercase)).map_or(list, |it| it.1);
+    let lower = list.to_lowercase();
+    let values: Vec<_> = lower.split(',').map(str::trim).collect();
+    let once: Vec<_> = values.iter().map(|value| format!("{option} {value}")).collect();
+    let words: Vec<_> = values.iter().flat_map(|&value| [option, value]).collect();
+    (values.len() > 1 && refused(program, verb.get_name(), &words).is_none()).then(|| once.join(" "))
+}
+
+/// A shape as `NAME=[…]`, for `NAME[…]` and `NAME:1x3`.
+fn shape_of(value: &str) -> Option<String> {
+    if let Some((name, dims)) = value.split_once('[').filter(|(name, _)| !name.is_empty() && !name.ends_with('=')) {
+        return Some(format!("{}=[{dims}", name.trim_end_matches(':')));
     }
+    let (name, dims) = value.split_once(':').or_else(|| value.split_once('='))?;
+    let is_dims = dims.contains('x') && dims.split('x').all(|dim| dim == "?" || dim.parse::<u64>().is_ok());
+    is_dims.then(|| format!("{name}=[{}]", dims.replace('x', ",")))
+}
+
+/// A command with the values that were typed for the options of another program.
+fn carried(meant: &str, program: &Command, arguments: &[OsString]) -> String {
+    let mut words: Vec<String> = meant.split(' ').map(str::to_owned).collect();
+    let Some(verb) = program.find_subcommand(&words[0]).filter(|_| !meant.contains(" -e ")) else {
+        return meant.to_owned();
+    };
+    for given in arguments.iter().skip(1).filter_map(|word| word.to_str()?.split('=').next()) {
+        let dashed = given.replace('_', "-").to_lowercase();
+        let rows = OPTIONS.iter().filter(|(_, others)| others.contains(&&*dashed)).map(|row| row.0);
+        let known = has(verb, &dashed) && !rows.clone().any(|row| has(verb, row));
+        let own = known.then_some(&*dashed).into_iter().chain(rows).find(|row| row.starts_with("--") && has(verb, row));
+        let Some(own) =
+            own.filter(|own| given.starts_with('-') && !is_row("--output", own) && !is_off(given, arguments))
+        else {
+            continue;
+        };
+        let asked = Asked { given, verb, program, arguments };
+        let Some((option, value)) = asked.filled(own).and_then(|text| Some(owned(text.split_once(' ')?))) else {
+            continue;
+        };
+        match words.iter().position(|word| *word == option) {
+            Some(at) if at + 1 < words.len() => words[at + 1] = value,
+            Some(_) => words.push(value),
+            _ => {
+                let options = words[1..].iter().filter(|word| !word.ends_with(".xml")).map(String::as_str);
+                let options: Vec<_> = options.chain([&*option, value.trim_matches('\'')]).collect();
+                if refused(program, verb.get_name(), &options).is_none() {
+                    words.extend([option, value]);
+                }
+            }
+        }
+    }
+    words.join(" ")
+}
+
+fn owned((option, value): (&str, &str)) -> (String, String) {
+    (option.to_owned(), value.to_owned())
 }
 
 fn verb_of<'p>(program: &'p Command, arguments: &[OsString]) -> Option<&'p Command> {
@@ -903,4 +1174,57 @@ fn spellings(verb: &Command) -> impl Iterator<Item = String> + '_ {
         let long = option.get_long().map(|name| format!("--{name}"));
         long.into_iter().chain(option.get_short().map(|letter| format!("-{letter}"))).collect::<Vec<_>>()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Command lines with one word of another program each.
+    fn lines(program: &Command) -> Vec<Vec<&str>> {
+        let options = OPTIONS.iter().map(|row| row.1).chain(ELSEWHERE.iter().map(|row| row.1)).chain([MODEL]).flatten();
+        let options: Vec<_> = options.copied().collect();
+        let verbs = program.get_subcommands().filter(|verb| !verb.is_hide_set()).map(Command::get_name);
+        let lines =
+            verbs.flat_map(|verb| options.iter().map(move |&option| vec!["typelift", verb, "model.xml", option]));
+        let verbs = VERBS.iter().flat_map(|row| row.1).map(|&verb| vec!["typelift", verb, "model.xml"]);
+        lines.chain(verbs).collect()
+    }
+
+    #[test]
+    fn words_of_a_name_or_its_description_lead_to_a_set_of_rules() {
+        assert_eq!(near_set("fuse-attention"), Some("fuse-sdpa"));
+        assert_eq!(near_set("fuse-geloo"), Some("fuse-gelu"));
+        assert_eq!(near_set("quux"), None);
+    }
+
+    #[test]
+    fn every_tip_can_be_followed() {
+        let mut program = whole_command();
+        program.build();
+        let mut wrong = Vec::new();
+        for line in lines(&program) {
+            let Err(error) = program.clone().try_get_matches_from(&line) else { continue };
+            if ![ErrorKind::UnknownArgument, ErrorKind::InvalidSubcommand].contains(&error.kind()) {
+                continue;
+            }
+            let arguments: Vec<_> = line.iter().map(OsString::from).collect();
+            let Some(tip) = tip(&error, &program, &arguments) else { continue };
+            let verb = program.find_subcommand(line[1]);
+            let option = tip.strip_prefix("write `--").and_then(|rest| rest.split(['`', ' ']).next());
+            if option.is_some_and(|option| !verb.is_some_and(|verb| has(verb, &format!("--{option}")))) {
+                wrong.push(format!("{line:?}: {tip}"));
+            }
+            let command = tip.strip_prefix('`').and_then(|rest| rest.strip_suffix("` does that"));
+            let words: Vec<_> = command.unwrap_or_default().split(' ').map(OsString::from).collect();
+            // A place is no value, and a statement is several words.
+            let is_read = is_overview(&words) || tip.contains(" -e ");
+            let fault = program.clone().try_get_matches_from(&words).err().map(|error| error.kind());
+            let is_place = [Some(ErrorKind::InvalidValue), Some(ErrorKind::ValueValidation), None].contains(&fault);
+            if command.is_some() && !is_read && !is_place && fault != Some(ErrorKind::DisplayVersion) {
+                wrong.push(format!("{line:?}: {tip}"));
+            }
+        }
+        assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    }
 }

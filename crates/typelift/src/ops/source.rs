@@ -145,7 +145,8 @@ fn check_bytes(cx: &Context, element_type: ElementType, offset: u64, size: u64) 
             size, offset, length
         );
         return Err(Fault { attribute: Some("offset"), ..invalid(message) }.help(
-            "correct `offset` and `size`, if only this constant is wrong; otherwise the .bin belongs to another model",
+            "the .bin is probably cut off: download or copy it again; if only this constant is wrong, correct its `offset` \
+             and `size`",
         ));
     }
     if element_type.kind() == Kind::String {

@@ -195,6 +195,9 @@ impl Kept {
             }
             let found = match pattern {
                 KeepPattern::Name(name) => model.find_all(name).map_err(|error| match error {
+                    FindError::Unknown(_) if let Some(near) = of_other_prefix(model, name) => {
+                        KeepError::Unmatched { pattern: name.clone(), near: Some(near) }
+                    }
                     FindError::Unknown(_) => match of_operation(model, name) {
                         Err(unmatched) if ops::all().any(|row| row.name() == name) => unmatched,
                         found => {
@@ -301,6 +304,21 @@ fn add_constants(model: &Model, place: &Place, kept: &mut HashSet<LayerId>, laye
         if is_computed_from_constants(graph, layer, &mut known) && kept.insert(layer) {
             pending.extend(graph.sources(layer));
         }
+    }
+}
+
+/// Reads a prefix of another program: `type:MVN` for `op:LayerNorm`, and `x` for `node:x`.
+fn of_other_prefix(model: &Model, name: &str) -> Option<String> {
+    let (prefix, rest) = name.split_once(':')?;
+    match prefix.to_ascii_lowercase().as_str() {
+        "op" | "op_type" | "optype" | "operation" | "type" => match of_operation(model, rest) {
+            Ok(_) => Some(format!("type:{rest}")),
+            Err(KeepError::Unmatched { near, .. }) => near,
+            Err(KeepError::Find(_)) => None,
+        },
+        "layer" | "name" | "node" if model.find_all(rest).is_ok() => Some(rest.to_owned()),
+        "layer" | "name" | "node" => model.nearest_name(rest),
+        _ => None,
     }
 }
 

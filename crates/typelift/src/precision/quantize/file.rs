@@ -41,6 +41,11 @@ impl Choice {
     /// # Ok::<(), typelift::precision::quantize::PlanError>(())
     /// ```
     pub fn parse(text: &str) -> Result<Vec<Self>, PlanError> {
+        if text.trim_start().starts_with(['{', '[']) {
+            let reason = "it is JSON; a plan is text with a mode, a group size and a constant in each line, such as \
+                          `int4_sym 128 NAME`, and --write-plan FILE writes one";
+            return Err(PlanError { line: 1, reason: reason.to_owned() });
+        }
         let (mut choices, mut known) = (Vec::new(), HashSet::default());
         for (at, line) in text.lines().enumerate() {
             if line.trim().is_empty() || line.trim_start().starts_with('#') {
