@@ -648,6 +648,7 @@ fn said(meant: &str, program: &Command, arguments: &[OsString]) -> String {
 }
 
 fn value_tip(option: &str, value: &str, error: &Error) -> Option<String> {
+    let value = if option == "--use" { &value.replace('_', "-") } else { value };
     let is_like = |text: &&str| match text.strip_prefix('*') {
         Some(end) => value.ends_with(end),
         None => value.starts_with(*text),
@@ -655,7 +656,6 @@ fn value_tip(option: &str, value: &str, error: &Error) -> Option<String> {
     if value.starts_with('@') {
         return None;
     }
-    let value = if option == "--use" { &value.replace('_', "-") } else { value };
     if let Some((.., meant)) = VALUES.iter().find(|(name, texts, _)| option == *name && texts.iter().any(is_like)) {
         return Some(if meant.starts_with("--") { format!("write `{meant}`") } else { (*meant).to_owned() });
     }
@@ -1108,15 +1108,30 @@ fn takes(program: &Command, verb: &Command, option: &str, value: &str) -> bool {
 /// Writes a list once for each of its values: `--for cpu --for gpu` for `MULTI:CPU,GPU`.
 fn repeated(program: &Command, verb: &Command, option: &str, list: &str) -> Option<String> {
     let list = list.split_once(':').filter(|(first, _)| first.chars().all(char::is_uppercase)).map_or(list, |it| it.1);
-    let lower = list.to_lowercase();
-    let values: Vec<_> = lower.split(',').map(str::trim).collect();
-    let once: Vec<_> = values.iter().map(|value| format!("{option} {value}")).collect();
-    let words: Vec<_> = values.iter().flat_map(|&value| [option, value]).collect();
-    (values.len() > 1 && refused(program, verb.get_name(), &words).is_none()).then(|| once.join(" "))
+    // A comma in brackets is part of a shape.
+    let mut depth = 0;
+    let values = list.split(|letter| {
+        depth += i32::from(letter == '[') - i32::from(letter == ']');
+        letter == ',' && depth == 0
+    });
+    let values: Vec<_> =
+        values.map(|value| shape_of(value.trim()).unwrap_or_else(|| value.trim().to_owned())).collect();
+    let lower = values.iter().map(|value| value.to_lowercase()).collect();
+    // Names keep their case.
+    let is_named = values.iter().any(|value| value.contains('='));
+    let forms: [Vec<String>; 2] = if is_named { [values, lower] } else { [lower, values] };
+    forms.into_iter().filter(|values| values.len() > 1).find_map(|values| {
+        let words: Vec<_> = values.iter().flat_map(|value| [option, value]).collect();
+        let once: Vec<_> = values.iter().map(|value| format!("{option} {}", shell_word(value))).collect();
+        refused(program, verb.get_name(), &words).is_none().then(|| once.join(" "))
+    })
 }
 
 /// A shape as `NAME=[…]`, for `NAME[…]` and `NAME:1x3`.
 fn shape_of(value: &str) -> Option<String> {
+    if value.contains("],") {
+        return None;
+    }
     if let Some((name, dims)) = value.split_once('[').filter(|(name, _)| !name.is_empty() && !name.ends_with('=')) {
         return Some(format!("{}=[{dims}", name.trim_end_matches(':')));
     }
@@ -1127,10 +1142,19 @@ fn shape_of(value: &str) -> Option<String> {
 
 /// A command with the values that were typed for the options of another program.
 fn carried(meant: &str, program: &Command, arguments: &[OsString]) -> String {
+    if meant.contains("cut [A] .. [B]") {
+        let of = |names: &[&str]| names.iter().find_map(|name| value_of(name, arguments));
+        let first = of(&["--inputs", "--input", "--input-names", "--input_names"]).unwrap_or("A");
+        let last = of(&["--outputs", "--output-names", "--output_names"]).unwrap_or("B");
+        return meant.replace("[A]", &format!("[{first}]")).replace("[B]", &format!("[{last}]"));
+    }
     let mut words: Vec<String> = meant.split(' ').map(str::to_owned).collect();
     let Some(verb) = program.find_subcommand(&words[0]).filter(|_| !meant.contains(" -e ")) else {
         return meant.to_owned();
     };
+    fn options(words: &[String]) -> Vec<&str> {
+        words[1..].iter().filter(|word| !word.ends_with(".xml")).map(String::as_str).collect()
+    }
     for given in arguments.iter().skip(1).filter_map(|word| word.to_str()?.split('=').next()) {
         let dashed = given.replace('_', "-").to_lowercase();
         let rows = OPTIONS.iter().filter(|(_, others)| others.contains(&&*dashed)).map(|row| row.0);
@@ -1142,6 +1166,13 @@ fn carried(meant: &str, program: &Command, arguments: &[OsString]) -> String {
             continue;
         };
         let asked = Asked { given, verb, program, arguments };
+        // A switch has no value.
+        if valued(verb, own) == own
+            && refused(program, verb.get_name(), &[&[own][..], &options(&words)].concat()).is_none()
+        {
+            words.push(own.to_owned());
+            continue;
+        }
         let Some((option, value)) = asked.filled(own).and_then(|text| Some(owned(text.split_once(' ')?))) else {
             continue;
         };
@@ -1149,8 +1180,7 @@ fn carried(meant: &str, program: &Command, arguments: &[OsString]) -> String {
             Some(at) if at + 1 < words.len() => words[at + 1] = value,
             Some(_) => words.push(value),
             _ => {
-                let options = words[1..].iter().filter(|word| !word.ends_with(".xml")).map(String::as_str);
-                let options: Vec<_> = options.chain([&*option, value.trim_matches('\'')]).collect();
+                let options = [&options(&words)[..], &[&*option, value.trim_matches('\'')]].concat();
                 if refused(program, verb.get_name(), &options).is_none() {
                     words.extend([option, value]);
                 }
