@@ -700,7 +700,8 @@ impl Work<'_> {
         let search = self.search(done, unsteady);
         let start = search.start(&located, &is_changed).or_else(|| search.moved_output(&located, &failing));
         let is_sure = |start: &Start| {
-            let is_real = |it: &Difference| !it.same || self.is_in_f32(start) && it.exceeds(tolerance::F32);
+            let is_real =
+                |it: &Difference| !it.same || !is_given && self.is_in_f32(start) && it.exceeds(tolerance::F32);
             start.is_clear && start.difference.as_ref().is_none_or(is_real)
         };
         if !is_given
