@@ -162,7 +162,6 @@ impl ShortNames {
         by_preference.next().map_or_else(|| name.to_owned(), |&at| format!("…{}", &name[at..]))
     }
 
-    /// True if only one name ends with this text.
     fn is_unique(&self, end: &str) -> bool {
         let reversed = |text: &str| text.chars().rev().collect::<String>();
         let ends = self.ends.get_or_init(|| {

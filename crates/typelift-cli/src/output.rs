@@ -188,7 +188,6 @@ impl Target {
         }
     }
 
-    /// True if a .bin is written too.
     pub(crate) fn has_weights(&self) -> bool {
         matches!(self, Self::File(Destination { weights, .. }) if *weights != WeightsMode::None)
     }

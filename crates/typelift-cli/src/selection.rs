@@ -104,7 +104,7 @@ impl<'a> Selection<'a> {
     }
 }
 
-/// True if a layer has an operation of this name, in the spelling of the file or of OpenVINO.
+/// The name may have the spelling of the file or of OpenVINO.
 fn is_operation(layer: &Layer, ty: &str) -> bool {
     let canonical = layer.operation().map(ops::Operation::name);
     layer.ty().eq_ignore_ascii_case(ty) || canonical.is_some_and(|name| name.eq_ignore_ascii_case(ty))

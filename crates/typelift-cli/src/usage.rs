@@ -420,7 +420,7 @@ const EXAMPLES: &[(&str, &str)] = &[
 /// The most options that a suggestion lists.
 const FEW: usize = 8;
 
-/// True if the arguments are a model without a command, which asks for an overview.
+/// A model without a command asks for an overview.
 pub(crate) fn is_overview(arguments: &[OsString]) -> bool {
     arguments.get(1).is_some_and(is_model)
 }
@@ -1078,7 +1078,7 @@ fn value_of<'a>(option: &str, arguments: &'a [OsString]) -> Option<&'a str> {
     Some(value).filter(|value| !value.is_empty() && !value.starts_with('-'))
 }
 
-/// True if a switch was typed with a value that turns it off.
+/// A switch of other programs may have a value that turns it off: `--fp16=False`.
 fn is_off(option: &str, arguments: &[OsString]) -> bool {
     let is_zero = arguments.iter().any(|word| word.to_str() == Some(&format!("{option}=0")));
     let value = value_of(option, arguments).unwrap_or_default().to_lowercase();
@@ -1097,7 +1097,6 @@ fn refused(program: &Command, verb: &str, options: &[&str]) -> Option<ErrorKind>
     program.clone().try_get_matches_from(words).err().map(|error| error.kind())
 }
 
-/// True if an option of a command takes this value.
 fn takes(program: &Command, verb: &Command, option: &str, value: &str) -> bool {
     let refused = [ErrorKind::InvalidValue, ErrorKind::ValueValidation, ErrorKind::UnknownArgument];
     let words = ["typelift", verb.get_name(), option, value];

@@ -727,7 +727,7 @@ impl Work<'_> {
         Ok((first, blocks))
     }
 
-    /// True if a start in models that round to bf16 does not round itself.
+    /// Models that round to bf16 may have layers in f32, whose values no rounding explains.
     fn is_in_f32(&self, start: &Start) -> bool {
         let is_f32 = |side: usize, id: &LayerId| {
             let layer = self.models[side].graph().layer(*id);

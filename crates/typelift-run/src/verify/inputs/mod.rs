@@ -99,7 +99,6 @@ pub(super) struct Shaped {
 }
 
 impl Shaped {
-    /// Creates both models with these shapes.
     ///
     /// # Errors
     /// The shapes do not fit.
