@@ -519,6 +519,15 @@ impl Operation {
         })
     }
 
+    /// The names of its attributes that are one word or number.
+    pub(crate) fn settings(&self) -> impl Iterator<Item = &'static str> {
+        let is_one = |kind: AttrKind| {
+            use AttrKind::{Bool, Enum, Float, Int, Unsigned};
+            matches!(kind, Bool | Enum(_) | Float | Int | Unsigned)
+        };
+        self.attributes.iter().filter(move |attribute| is_one(attribute.kind)).map(|attribute| attribute.name)
+    }
+
     pub(crate) fn type_attributes(&self) -> impl Iterator<Item = &'static Attr> {
         self.attributes.iter().filter(|attribute| matches!(attribute.kind, AttrKind::Type))
     }

@@ -276,18 +276,18 @@ fn siblings_of_which_most_do_not_agree_say_so_once() {
 #[test]
 fn a_word_of_an_attribute_tells_siblings_apart_and_names_keep_layers_out() {
     let layers = |at: usize| {
-        let (name, mode) = (format!("m.layers.{at}"), at == 2);
+        let (name, mode, axis) = (format!("m.layers.{at}"), at == 2, u8::from(at != 3));
         let input = if at == 0 { "x".to_owned() } else { format!("m.layers.{}/out", at - 1) };
         format!(
             "{name}/aten::to/Convert = Convert({input}) {{destination_type=f32}}\n\
              {name}/square = MatMul({name}/aten::to/Convert, {name}/aten::to/Convert) {{transpose_b={mode}}}\n\
-             {name}/exp = Exp({name}/square)\n\
-             {name}/out = Convert({name}/exp) {{destination_type=f16}}\n"
+             {name}/soft = Softmax({name}/square) {{axis={axis}}}\n\
+             {name}/out = Convert({name}/soft) {{destination_type=f16}}\n"
         )
     };
-    let all: String = (0..4).map(layers).collect();
+    let all: String = (0..5).map(layers).collect();
     let text = format!(
-        "x = Parameter : f16[2,2]\n{all}m.norm/aten::to/Convert = Convert(m.layers.3/out) {{destination_type=f32}}\n\
+        "x = Parameter : f16[2,2]\n{all}m.norm/aten::to/Convert = Convert(m.layers.4/out) {{destination_type=f32}}\n\
          m.norm/aten::abs/Abs = Abs(m.norm/aten::to/Convert)\ny = Result(m.norm/aten::abs/Abs)\n"
     );
     let mut model = Model::from_text(&text).unwrap();
@@ -295,6 +295,7 @@ fn a_word_of_an_attribute_tells_siblings_apart_and_names_keep_layers_out() {
     let blocks = Blocks::new(&model);
     let numbered: Vec<(usize, &[String])> =
         blocks.list.iter().filter(|it| it.number.is_some()).map(|it| (it.layers.len(), &it.differs[..])).collect();
-    let differs = ["has MatMul with transpose_b=\"true\"".to_owned()];
-    assert_eq!(numbered, [(4, &[][..]), (4, &[]), (4, &differs), (4, &[])]);
+    let flag = ["has MatMul with transpose_b=\"true\"".to_owned()];
+    let number = ["has SoftMax with axis=\"0\"".to_owned()];
+    assert_eq!(numbered, [(4, &[][..]), (4, &[]), (4, &flag), (4, &number), (4, &[])]);
 }

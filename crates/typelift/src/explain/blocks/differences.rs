@@ -17,7 +17,7 @@ pub(crate) struct Form {
     pub(super) computed: BTreeMap<ElementType, u64>,
     /// The number of layers of each operation, without constants.
     pub(super) operations: BTreeMap<String, u64>,
-    /// The number of layers with each word of an attribute: `transpose_b="true"` of MatMul. Numbers follow from shapes.
+    /// The number of layers with each word of an attribute: `transpose_b="true"` of MatMul. Lists follow from shapes.
     pub(super) words: BTreeMap<(String, String), u64>,
     /// The multiply-accumulate operations.
     pub(super) macs: u64,
@@ -152,7 +152,13 @@ fn aspects(forms: &[&Form], names: &[&str]) -> String {
 type IsAlike = fn(&Form, &Form) -> bool;
 const ASPECTS: &[(&str, IsAlike)] = &[
     ("operations", |one, other| one.operations == other.operations),
-    ("attributes", |one, other| one.operations != other.operations || one.words == other.words),
+    ("attributes", |one, other| {
+        // The words of operations that only one of them has, or more of, differ anyway.
+        let is_shared = |operation: &String| one.operations.get(operation) == other.operations.get(operation);
+        let words = [one, other].map(|form| form.words.iter().filter(|((operation, _), _)| is_shared(operation)));
+        let [own, others] = words;
+        own.eq(others)
+    }),
     ("computed types", |one, other| one.computed == other.computed),
     ("stored bytes", |one, other| one.stored == other.stored),
     ("MACs", |one, other| one.macs == other.macs),

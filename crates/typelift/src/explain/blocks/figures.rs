@@ -58,11 +58,8 @@ impl<'a> Figures<'a> {
                 *form.stored.entry(element_type).or_default() += bytes;
             } else {
                 *form.operations.entry(layer.ty().to_owned()).or_default() += 1;
-                let enumerations = layer.operation().into_iter().flat_map(|it| it.enumerations().map(|(name, _)| name));
-                let enumerations: Vec<&str> = enumerations.collect();
-                let is_word =
-                    |name: &str, value: &str| ["true", "false"].contains(&value) || enumerations.contains(&name);
-                for attribute in layer.attributes().iter().filter(|it| is_word(it.name(), it.value())) {
+                let settings: Vec<&str> = layer.operation().into_iter().flat_map(|it| it.settings()).collect();
+                for attribute in layer.attributes().iter().filter(|it| settings.contains(&it.name())) {
                     let word = format!("{}=\"{}\"", attribute.name(), attribute.value());
                     *form.words.entry((layer.ty().to_owned(), word)).or_default() += 1;
                 }
