@@ -429,14 +429,20 @@ fn is_model(word: &OsString) -> bool {
     Path::new(word).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("xml"))
 }
 
-/// The failure for a long option after one dash, which would be read as a value of `-o`: `-out`.
+/// The failure for a long option after one dash, which would be read as a value of `-o`, or as a request for help: `-out`,
+/// `-hint`.
 pub(crate) fn of_one_dash(arguments: &[OsString]) -> Option<Failure> {
     let words = arguments.iter().filter_map(|word| word.to_str()).take_while(|word| *word != "--");
-    let word = words.filter(|word| word.starts_with("-o") && !word.contains('='));
-    let word = word.into_iter().find(|word| {
-        OPTIONS[..].iter().any(|(_, others)| others.contains(&&*format!("-{word}"))) || *word == "-output"
-    })?;
+    let of_help = |word: &str| word.len() > 2 && (word.starts_with("-h") || word.starts_with("-V"));
+    let of_output = |word: &str| {
+        let is_other = || OPTIONS[..].iter().any(|(_, others)| others.contains(&&*format!("-{word}")));
+        word.starts_with("-o") && !word.contains('=') && (is_other() || word == "-output")
+    };
+    let word = words.into_iter().find(|word| of_help(word) || of_output(word))?;
     let message = format!("unexpected argument `{word}` found");
+    if of_help(word) {
+        return Some(Failure::new(message).help(format!("a long option has two dashes: `-{word}`, and help is `-h`")));
+    }
     let tip = match is_row("--output", &format!("-{word}")) || word == "-output" {
         true => None,
         false => option_tip(word, &whole_command(), arguments),

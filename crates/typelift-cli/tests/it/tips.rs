@@ -387,6 +387,8 @@ const STRANGERS: &[&str] = &[
     "show HEAD:model.xml",
     "rewrite R -e rename probabilities scores -o o.xml",
     "rewrite R --rules 'Divide(x, 6) => Multiply(x, 0.1667)' -o o.xml",
+    "verify R R -hint latency",
+    "show -hide-constants R",
 ];
 
 #[test]
