@@ -1,4 +1,4 @@
-//! What to do with files and directories that are given in place of a model.
+//! Advice for files and directories that are given in place of a model.
 
 use std::path::Path;
 
@@ -33,14 +33,14 @@ const OTHER: &str =
 /// The most files of a directory that are looked at.
 const MOST_FILES: usize = 10_000;
 
-/// What to do with a file that is given in place of a model, by its ending.
+/// Advice for a file that is given in place of a model, by its ending.
 pub(crate) fn file(path: &str) -> Option<String> {
     let lower = path.to_ascii_lowercase();
     let (_, advice) = FILES.iter().find(|(endings, _)| endings.iter().any(|ending| lower.ends_with(ending)))?;
     Some(advice.replace("FILE", &shell_word(path)))
 }
 
-/// What to do with a directory that has no model.
+/// Advice for a directory that has no model.
 pub(crate) fn folder(path: &Path) -> String {
     let files = std::fs::read_dir(path).into_iter().flatten().flatten().take(MOST_FILES).map(|entry| entry.path());
     let mut advice = files.filter_map(|found| file(&found.to_string_lossy()));

@@ -265,7 +265,7 @@ const OPTIONS: &[(&str, &[&str])] = &[
     ("`typelift view` writes a page that needs no server", &["--browse", "--host", "--port"]),
 ];
 
-/// What a command without such an option does, or the command that has it: a command, its options, and the advice.
+/// Advice for options that a command does not have: the command, the options, and what it does or which command has them.
 const ELSEWHERE: &[(&str, &[&str], &str)] = &[
     ("check", &["--config"], "there is no file of settings: give options, such as --allow CODE"),
     ("check", &["--log-file", "--output-file", "--report"], "write `--format json > FILE.json`"),
@@ -706,7 +706,7 @@ fn near_set(name: &str) -> Option<&'static str> {
     best.map(|set| set.name).or_else(|| typelift::near(name, names()).and_then(|near| names().find(|it| *it == near)))
 }
 
-/// What to do about a habit of git or of the shell in the words of a command that failed.
+/// Advice about a habit of git or of the shell in the words of a command that failed.
 pub(crate) fn of_habit(arguments: &[OsString]) -> Option<String> {
     let words: Vec<&str> = arguments.iter().filter_map(|word| word.to_str()).collect();
     let is_file = |word: &str| Path::new(word).exists();
@@ -1002,7 +1002,7 @@ impl Asked<'_> {
         form.or_else(|| repeated(self.program, self.verb, option, given))
     }
 
-    /// What an option of this name means here, or in another command.
+    /// The meaning of an option of this name here, or in another command.
     fn meaning(&self, name: &str) -> Option<String> {
         let (verb, arguments) = (self.verb, self.arguments);
         let said = |meant: &str| said(meant, self.program, arguments);
