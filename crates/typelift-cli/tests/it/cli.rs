@@ -88,7 +88,7 @@ pub(crate) fn printed(bytes: Vec<u8>) -> String {
         _ => format!("\\{part}"),
     };
     let text: String = text.replace("\r\n", "\n").split('\\').enumerate().map(in_paths).collect();
-    let has_words = |line: &str| ["typelift ", "write `", "write -e"].iter().any(|start| line.contains(start));
+    let has_words = |line: &str| ["typelift ", "`-", "write -e"].iter().any(|start| line.contains(start));
     let in_commands = |line: &str| if has_words(line) { line.replace('"', "'") } else { line.to_owned() };
     text.split_inclusive('\n').map(in_commands).collect()
 }
