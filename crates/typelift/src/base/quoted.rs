@@ -30,7 +30,7 @@ pub(crate) fn is_bare(c: char) -> bool {
 
 impl Display for Quoted<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        if !self.text.is_empty() && self.text.chars().all(self.bare) && self.text != "=" {
+        if !self.text.is_empty() && self.text.chars().all(self.bare) && !self.text.starts_with('=') {
             return f.write_str(self.text);
         }
         f.write_char('"')?;

@@ -183,9 +183,10 @@ mod tests {
 
     #[test]
     fn quoted_names_come_back() {
-        for name in ["", "a b", "x\"y\\", "tab\tnew\nline", "\u{7}bell", "=", "#a", "ä/β:0", "plain"] {
+        for name in ["", "a b", "x\"y\\", "tab\tnew\nline", "\u{7}bell", "=", "=>b", "#a", "ä/β:0", "plain"] {
             let text = format!("{} = rest", Quoted::name(name));
             let mut cursor = Cursor::new(&text);
+            assert!(!cursor.sees("="), "{text}: an id before it would be the name");
             assert_eq!(cursor.name("a name").unwrap(), name, "{text}");
             assert!(cursor.eat("="), "{text}");
         }
