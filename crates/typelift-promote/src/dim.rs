@@ -34,14 +34,12 @@ impl Dim {
     const EMPTY: Self = Self { lower: INFINITE, upper: INFINITE };
 
     /// Returns exactly `length`; a negative length counts as 0. The [`From<i64>`] conversion reads `-1` as any length.
-    #[must_use]
     pub const fn fixed(length: i64) -> Self {
         Self::between(length, length)
     }
 
     /// Returns the interval from `lower` to `upper`, both included. The interval is [empty](Dim::is_empty) if `upper`
     /// is smaller. Negative ends count as 0, and `i64::MAX` means no upper end.
-    #[must_use]
     pub const fn between(lower: i64, upper: i64) -> Self {
         if upper < lower {
             return Self::EMPTY;
@@ -50,7 +48,6 @@ impl Dim {
     }
 
     /// Returns the interval of `lower` or more.
-    #[must_use]
     pub const fn at_least(lower: i64) -> Self {
         Self::between(lower, INFINITE)
     }

@@ -221,7 +221,6 @@ struct Group {
 
 impl<'a> Page<'a> {
     /// Returns the page of an inferred model with its findings.
-    #[must_use]
     pub fn new(model: &'a Model, found: &'a [Diagnostic]) -> Self {
         Self {
             model,

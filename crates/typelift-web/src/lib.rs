@@ -46,7 +46,6 @@ impl Session {
     }
 
     /// Returns one line about the model.
-    #[must_use]
     pub fn summary(&self) -> String {
         let Some(model) = &self.model else { return "This is not a model that OpenVINO reads.".to_owned() };
         let counts =
@@ -56,13 +55,11 @@ impl Session {
     }
 
     /// Returns the findings of `typelift check` as a JSON array, in their order.
-    #[must_use]
     pub fn check(&self) -> String {
         self.findings(&self.found()).to_string()
     }
 
     /// Returns the page of `typelift view` with the precision map and the graph; empty without a model.
-    #[must_use]
     pub fn page(&self, title: &str) -> String {
         let Some(model) = &self.model else { return String::new() };
         let found = self.found();
@@ -133,25 +130,21 @@ impl Session {
     }
 
     /// Returns the listing of `typelift show`.
-    #[must_use]
     pub fn listing(&self) -> String {
         self.model.as_ref().map(ToString::to_string).unwrap_or_default()
     }
 
     /// Returns the bytes of the `.xml` to save.
-    #[must_use]
     pub fn graph(&self) -> Vec<u8> {
         self.model.as_ref().map(|model| xml::write(model, self.options()).into_bytes()).unwrap_or_default()
     }
 
     /// True if there is a `.bin` to save.
-    #[must_use]
     pub fn has_weights(&self) -> bool {
         self.model.as_ref().is_some_and(|model| model.weights().len().is_some())
     }
 
     /// Returns the bytes of the `.bin` to save.
-    #[must_use]
     pub fn weights(&self) -> Vec<u8> {
         self.model.as_ref().and_then(|model| model.weights().to_bytes().ok()).unwrap_or_default()
     }

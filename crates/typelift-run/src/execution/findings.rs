@@ -21,7 +21,6 @@ impl Ran {
     /// unfolded, quantized layers that it computed in floats, layers without a kernel, and narrower types than declared.
     ///
     /// `model` is the model that was matched.
-    #[must_use]
     pub fn findings(&self, model: &Model) -> Vec<Diagnostic> {
         let graph = model.graph();
         let layers = graph.layers().map(|layer| (layer.name(), layer)).collect();

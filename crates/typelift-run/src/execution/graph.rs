@@ -111,7 +111,6 @@ impl Executed {
 
     /// Returns the type in which it computes. For layers with weights it is the type of the first input, because the
     /// file states the type of the weights.
-    #[must_use]
     pub fn precision(&self) -> &str {
         const WITH_WEIGHTS: [&str; 8] = [
             "FullyConnected",
@@ -130,7 +129,6 @@ impl Executed {
     }
 
     /// Returns the time that it takes in one inference, in microseconds.
-    #[must_use]
     pub fn time(&self) -> Option<u64> {
         self.us.filter(|_| !self.is_constant)
     }

@@ -186,7 +186,6 @@ impl Ran {
     }
 
     /// Returns the layer of the model with this name.
-    #[must_use]
     pub fn layer(&self, name: &str) -> Option<&RanLayer> {
         self.layers.iter().find(|layer| layer.name == name)
     }

@@ -51,7 +51,6 @@ pub struct Place {
 
 impl Difference {
     /// Compares two tensors. Integers and booleans must be equal. Values of different types are compared as numbers.
-    #[must_use]
     pub fn between(a: &Tensor, b: &Tensor, tolerance: Tolerance) -> Self {
         let of = a.count().max(b.count()) as u64;
         if a.dims != b.dims {

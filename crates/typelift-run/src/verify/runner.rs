@@ -133,7 +133,6 @@ pub enum RunError {
 
 impl RunError {
     /// True if the cause of the failure is the model or its inputs.
-    #[must_use]
     pub fn is_of_model(&self) -> bool {
         matches!(self, Self::Refused(_) | Self::Crashed(_) | Self::TimedOut(_))
     }

@@ -28,13 +28,11 @@ pub struct Tensor {
 
 impl Tensor {
     /// Creates a tensor of this type and shape with these bytes.
-    #[must_use]
     pub fn new(element_type: ElementType, dims: Vec<usize>, bytes: Vec<u8>) -> Self {
         Self { element_type, dims, bytes }
     }
 
     /// Returns its values as numbers; `None` for strings and if bytes are missing. Integers beyond 2^53 are rounded.
-    #[must_use]
     pub fn floats(&self) -> Option<Vec<f64>> {
         if self.element_type == ElementType::F32 {
             let (values, _) = self.bytes.as_chunks();
@@ -68,13 +66,11 @@ impl Tensor {
     }
 
     /// Returns the number of its elements.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.dims.iter().product()
     }
 
     /// Returns its shape.
-    #[must_use]
     pub fn shape(&self) -> Shape {
         Shape::fixed(self.dims.iter().map(|&dim| dim as i64))
     }

@@ -23,7 +23,6 @@ enum Id {
 
 impl FileId {
     /// Returns the identity of the file that `path` leads to. The file need not exist.
-    #[must_use]
     pub fn of(path: &Path) -> Self {
         let path = match look(path) {
             (Some(id), _) => return Self(id),
@@ -116,13 +115,11 @@ impl Stamp {
     }
 
     /// Returns the length of the file in bytes.
-    #[must_use]
     pub fn length(&self) -> u64 {
         self.length
     }
 
     /// True if `path` still leads to this file and the file is unchanged.
-    #[must_use]
     pub fn holds_at(&self, path: &Path) -> bool {
         Self::at(path).is_ok_and(|found| found == *self)
     }

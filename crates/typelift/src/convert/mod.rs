@@ -343,7 +343,6 @@ impl Conversion {
     }
 
     /// True if the types of the whole model, the storage of constants or precision marks are to be changed.
-    #[must_use]
     pub fn changes_precision(&self) -> bool {
         self.storage.is_some() || self.quantize.is_some() || !self.types.is_empty() || self.mark_keeps
     }

@@ -25,14 +25,12 @@ pub struct Batch {
 
 impl Batch {
     /// Begins a batch without edits.
-    #[must_use]
     pub fn new(model: Model) -> Self {
         Self { model }
     }
 
     /// Returns the model in its current state. A clone contains the open batch too; only [`finish`](Self::finish) ends
     /// it.
-    #[must_use]
     pub fn model(&self) -> &Model {
         &self.model
     }

@@ -58,13 +58,11 @@ impl CheckedConstant {
 
 impl Change {
     /// Returns the loss that the two types permit, whatever the values; `None` if one of them is not numeric.
-    #[must_use]
     pub fn can_lose(&self) -> Option<Fidelity> {
         fidelity(self.from, self.to)
     }
 
     /// Returns the loss of actual values, if the Convert follows a constant that can be read.
-    #[must_use]
     pub fn audit(&self) -> Option<&Audit> {
         self.constant.as_deref().map(|constant| &constant.audit)
     }
@@ -76,13 +74,11 @@ impl Change {
     }
 
     /// Returns the position in the file: of the layer or, if it is new, of its producer.
-    #[must_use]
     pub fn span(&self) -> Option<Span> {
         self.span
     }
 
     /// Returns a warning if values of a constant are lost. Rounding to the precision of the type does not count.
-    #[must_use]
     pub fn warning(&self, model: &Model) -> Option<Diagnostic> {
         let CheckedConstant { layer, span, audit } = self.constant.as_deref().filter(|it| it.audit.lost() > 0)?;
         let Self { from, to, .. } = self;

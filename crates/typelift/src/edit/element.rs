@@ -60,7 +60,6 @@ macro_rules! halves {
     ($($half:ident($inner:ident) => $ty:ident),*) => {$(
         impl $half {
             /// Creates the value with these bits.
-            #[must_use]
             pub fn from_bits(bits: u16) -> Self {
                 Self($inner::from_bits(bits))
             }

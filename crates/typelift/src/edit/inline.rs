@@ -14,7 +14,6 @@ use crate::ops::{self, LayerKind};
 impl Model {
     /// Returns a body of a layer of the model's own graph as a model, and the new id of each of its layers. `None` if
     /// there is no such body, or if it refers to what is around it.
-    #[must_use]
     pub fn body_alone(&self, owner: LayerId, at: usize) -> Option<(Self, collections::HashMap<LayerId, LayerId>)> {
         let graph = self.graph().layer(owner)?.bodies().get(at)?.graph().clone();
         let body = Self { graph, ..self.clone() };

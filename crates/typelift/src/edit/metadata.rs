@@ -60,7 +60,6 @@ impl Model {
     /// assert_eq!(model.rt_info("runtime_options"), None, "it is a group");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use]
     pub fn rt_info(&self, path: &str) -> Option<String> {
         value_at(self.graph.rt_info.as_deref()?, &keys(path))
     }
@@ -114,7 +113,6 @@ impl Model {
     /// assert_eq!(model.rt_info_entries(), [("runtime_options/KV_CACHE_PRECISION".to_owned(), "f16".to_owned())]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use]
     pub fn rt_info_entries(&self) -> Vec<(String, String)> {
         let leaves = self.graph.rt_info.as_deref().map(leaves).unwrap_or_default();
         let path = |keys: Vec<String>| keys.iter().map(|key| quoted(key)).collect::<Vec<_>>().join("/");
@@ -132,7 +130,6 @@ impl Model {
     /// assert_eq!(model.made_by().as_deref(), Some("optimum-intel 2.2.0 (transformers 5.5.4)"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use]
     pub fn made_by(&self) -> Option<String> {
         let value = |path: &str| self.rt_info(path).filter(|value| !value.is_empty());
         let short = |version: String| version.split(['-', '+']).next().unwrap_or_default().to_owned();
@@ -201,7 +198,6 @@ impl Layer {
     /// Returns a metadata value of the layer: an attribute that OpenVINO reads, such as `fused_names` or
     /// `primitives_priority`, or a user's own entry. It is empty for an attribute without a value, such as
     /// `decompression`.
-    #[must_use]
     pub fn rt_info(&self, name: &str) -> Option<String> {
         value_of(self.rt_info.as_deref()?, name)
     }
@@ -216,7 +212,6 @@ impl Layer {
     /// assert_eq!(model.graph().layer(relu).unwrap().rt_info_names(), ["origin"]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use]
     pub fn rt_info_names(&self) -> Vec<String> {
         self.rt_info.as_deref().map(names_of).unwrap_or_default()
     }

@@ -24,7 +24,6 @@ pub(crate) fn runs(count: u64, most: usize) -> Option<impl Iterator<Item = u64>>
 
 impl Edit<'_> {
     /// Returns the values of a constant's tensor, as [`Layer::numbers`] does.
-    #[must_use]
     pub fn numbers(&self, tensor: Output) -> Option<Vec<f64>> {
         self.layer(tensor.layer).filter(|_| tensor.port == 0)?.numbers(self.weights())
     }
@@ -42,7 +41,6 @@ impl Layer {
     /// assert_eq!(scale.numbers(model.weights()), Some(vec![2.0]));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use]
     pub fn numbers(&self, weights: &Weights) -> Option<Vec<f64>> {
         let (element_type, dims) = self.stored_as()?;
         Some(self.values(weights, element_type, dims)?.to_floats().into_vec())
@@ -59,7 +57,6 @@ impl Layer {
     /// assert_eq!(scale.sample(model.weights(), 1000), Some(vec![2.0]));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use]
     pub fn sample(&self, weights: &Weights, most: usize) -> Option<Vec<f64>> {
         let (element_type, dims) = self.stored_as()?;
         let count = element_count(&dims)?;
@@ -84,7 +81,6 @@ impl Layer {
     /// assert_eq!(scale.bytes(model.weights()), Some(2_f32.to_le_bytes().to_vec()));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use]
     pub fn bytes(&self, weights: &Weights) -> Option<Vec<u8>> {
         let (offset, size) = (self.byte_count("offset").filter(|_| ops::is_constant(self))?, self.byte_count("size")?);
         weights.read(offset, usize::try_from(size).ok()?)

@@ -51,7 +51,6 @@ impl Eq for Marks {}
 
 impl Marks {
     /// Returns the marks that OpenVINO reads in a layer of a file of this version; version 10 has none.
-    #[must_use]
     pub fn of(layer: &Layer, version: IrVersion) -> Self {
         let mut marks = Self::default();
         let rt_info = layer.rt_info.as_deref().filter(|_| version > IrVersion::V10);
@@ -72,20 +71,17 @@ impl Marks {
 
     /// Returns the mark that excludes a layer, or a constant, from the conversion to f16, which the hints f16 and bf16
     /// both request.
-    #[must_use]
     pub fn precise() -> Self {
         let conversion = (ElementType::Dynamic.name(), ElementType::F16.name());
         Self { conversions: BTreeSet::from([conversion]), ..Self::default() }
     }
 
     /// Returns the mark of a Convert that decompresses a constant.
-    #[must_use]
     pub fn decompression() -> Self {
         Self { decompression: true, ..Self::default() }
     }
 
     /// True if there is no mark.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -93,13 +89,11 @@ impl Marks {
     /// True if the layer or constant keeps its precision when the model is converted to f16: the mark excludes a
     /// conversion from any type to f16 or to any type. A mark that names the source type is ignored; plugins of
     /// OpenVINO 2026.4 fail to compile it.
-    #[must_use]
     pub fn keeps_precision(&self) -> bool {
         self.conversions.iter().any(|(from, to)| *from == "dynamic" && ["f16", "dynamic"].contains(to))
     }
 
     /// True for a Convert that decompresses a constant.
-    #[must_use]
     pub fn is_decompression(&self) -> bool {
         self.decompression
     }
@@ -110,7 +104,6 @@ impl Marks {
 
     /// Returns the marks of a layer that replaces two others; `None` if they exclude different conversions, so that
     /// neither can replace the other.
-    #[must_use]
     pub fn union(&self, other: &Self) -> Option<Self> {
         let (one, two) = (&self.conversions, &other.conversions);
         let agree = one.is_empty() || two.is_empty() || one == two;
@@ -200,7 +193,6 @@ pub enum Spelling {
 
 impl Spelling {
     /// Returns the spelling that a release writes.
-    #[must_use]
     pub fn of(release: Release) -> Self {
         if release < Release::WITH_DISABLED_CONVERSIONS { Self::Precise } else { Self::Conversions }
     }

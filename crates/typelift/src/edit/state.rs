@@ -21,7 +21,6 @@ pub struct StatePair {
 
 impl Model {
     /// Returns the variables of the model's own graph, each with its type, in the order of their ReadValues.
-    #[must_use]
     pub fn state(&self) -> Vec<(String, TensorType)> {
         let reads = self.graph.layers().filter(|layer| ops::kind(layer) == LayerKind::ReadValue);
         let variable =

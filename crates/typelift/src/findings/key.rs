@@ -75,7 +75,6 @@ impl Subject {
 
 impl Diagnostic {
     /// Returns the identity of the finding.
-    #[must_use]
     pub fn key(&self) -> FindingKey {
         let layer = self.layer.as_ref();
         FindingKey {
@@ -125,7 +124,6 @@ impl Comparison<'_> {
 
 impl Known {
     /// Returns the findings of at least this severity. [`compare`](Self::compare) then ignores less severe ones too.
-    #[must_use]
     pub fn new(found: &[Diagnostic], least: Severity) -> Self {
         Self { least, list: found.iter().filter(|it| it.severity >= least).map(identity).collect() }
     }
@@ -137,13 +135,11 @@ impl Known {
     }
 
     /// Returns the number of findings.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.list.len()
     }
 
     /// True if there are no findings.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
@@ -156,7 +152,6 @@ impl Known {
     ///
     /// A finding is old if an earlier one has the same key. It is also old if only the layer's id differs and the
     /// layer's path is the same, because an edit of the text can change ids.
-    #[must_use]
     pub fn compare<'a>(&self, after: &'a [Diagnostic]) -> Comparison<'a> {
         let mut counts = HashMap::<_, usize>::new();
         for known in &self.list {

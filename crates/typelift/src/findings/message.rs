@@ -87,7 +87,6 @@ impl Message {
     }
 
     /// Returns the template, in which `{}` is the place of an argument.
-    #[must_use]
     pub fn template(&self) -> &'static str {
         self.template
     }
@@ -105,7 +104,6 @@ impl Message {
     }
 
     /// True if there are no words.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.template.is_empty()
     }

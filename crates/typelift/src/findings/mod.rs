@@ -350,7 +350,6 @@ fn as_path<S: serde::Serializer>(place: &Place, serializer: S) -> Result<S::Ok, 
 
 impl LayerRef {
     /// Creates a reference to a layer of the graph at `place`.
-    #[must_use]
     pub fn of(place: &Place, layer: &Layer) -> Self {
         Self::named(place, layer.id(), layer.name())
     }
@@ -362,13 +361,11 @@ impl LayerRef {
 
     /// Returns the names of the layers and bodies around the layer, outermost first: `loop/body`; empty in the model's
     /// own graph.
-    #[must_use]
     pub fn path(&self) -> &str {
         self.place.path()
     }
 
     /// Returns the layer's path: the names around it and its own, `loop/body/add`.
-    #[must_use]
     pub fn full_name(&self) -> String {
         self.place.path_to(&self.name)
     }

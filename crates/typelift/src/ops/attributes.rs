@@ -348,7 +348,6 @@ const fn equal(left: &[u8], right: &[u8]) -> bool {
 impl Layer {
     /// Returns the names of attributes that hold a text of the author: of an unknown operation all that are not lists of
     /// numbers, of others those that are neither numbers nor words of the operation.
-    #[must_use]
     pub fn free_texts(&self) -> Vec<&str> {
         let operation = self.operation();
         let free = self.attributes.iter().filter(|attribute| match operation {

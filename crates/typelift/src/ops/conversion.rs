@@ -26,7 +26,6 @@ impl Conversion {
     }
 
     /// Returns the effect on the values of this layer's input: by the values of a constant, otherwise by the types.
-    #[must_use]
     pub fn effect(&self, graph: &Graph, weights: &Weights, layer: &Layer) -> Effect {
         let Some((_, lost)) = self.lossy().next() else {
             let losses = self.from.first().and_then(|&from| fidelity(from, self.to));
@@ -51,7 +50,6 @@ pub struct Effect {
 
 impl Effect {
     /// True if every value is kept.
-    #[must_use]
     pub fn is_exact(&self) -> bool {
         self.losses.is_some_and(Fidelity::is_exact)
     }

@@ -94,13 +94,11 @@ impl Release {
     pub(crate) const WITHOUT_STATEFUL_MASKS: Self = Self::new(2024, 6);
 
     /// Returns the first release that reads an element type.
-    #[must_use]
     pub fn of_element_type(element_type: ElementType) -> Self {
         element_type.first_release().map_or(Self::NEWEST, |(year, number)| Self::new(year, number))
     }
 
     /// Returns the first release that reads an operation in an operation set; `None` if no release does.
-    #[must_use]
     pub fn of_operation(operation: &Operation, opset: u8) -> Option<Self> {
         if !operation.opsets().any(|known| known == opset) {
             return None;
@@ -137,7 +135,6 @@ impl Release {
 
     /// Returns the first release that accepts a value of an operation's attribute. It is [`OLDEST`](Self::OLDEST) if
     /// no other release than that of the operation is needed.
-    #[must_use]
     pub fn of_attribute(operation: &Operation, attribute: &str, value: &str) -> Self {
         let late = LATE_VALUES.iter().find(|row| {
             row.attribute == attribute

@@ -47,7 +47,6 @@ pub struct Compression {
 
 impl Compression {
     /// Returns the settings with OpenVINO's current rules.
-    #[must_use]
     pub fn to(to: ElementType) -> Self {
         Self { to, like: Like::default(), kept: Kept::default() }
     }

@@ -220,7 +220,6 @@ impl Kept {
 
     /// True if a layer of the graph at `place` is among those that were found. The layers around the graph and a
     /// [restriction](Self::restrict) are not considered; see [`covers`](Self::covers).
-    #[must_use]
     pub fn contains(&self, place: &Place, layer: LayerId) -> bool {
         has(&self.layers, place, layer)
     }
@@ -231,7 +230,6 @@ impl Kept {
     }
 
     /// True if no layer keeps its types.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.layers.values().all(HashSet::is_empty)
     }
@@ -243,7 +241,6 @@ impl Kept {
 
     /// True if the layer keeps its types: it or a layer around it was found, or the change is
     /// [restricted](Self::restrict) to others.
-    #[must_use]
     pub fn covers(&self, place: &Place, layer: LayerId) -> bool {
         self.names(place, layer) || self.leaves_out(place, layer)
     }

@@ -80,13 +80,11 @@ impl TypeMap {
     }
 
     /// Returns the destination of a type, or the type itself if it is not mapped.
-    #[must_use]
     pub fn of(&self, ty: ElementType) -> ElementType {
         self.0.iter().find(|(from, _)| *from == ty).map_or(ty, |(_, to)| *to)
     }
 
     /// True if no type changes.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

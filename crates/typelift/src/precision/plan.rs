@@ -55,7 +55,6 @@ pub struct Constant {
 
 impl Constant {
     /// Returns the size of the values after the plan is applied, in bytes.
-    #[must_use]
     pub fn bytes_after(&self) -> u64 {
         if self.action.changes() { self.bytes_converted } else { self.bytes_before }
     }
@@ -247,7 +246,6 @@ impl Plan {
     }
 
     /// Returns the totals.
-    #[must_use]
     pub fn totals(&self) -> PlanTotals {
         let mut totals = PlanTotals { constants: self.constants.len(), ..PlanTotals::default() };
         for constant in &self.constants {
@@ -266,7 +264,6 @@ impl Plan {
 
     /// Returns the constants with the largest relative errors, worst first, limited to this number. Constants without
     /// loss are excluded.
-    #[must_use]
     pub fn worst(&self, most: usize) -> Vec<&Constant> {
         let mut worst: Vec<_> = self.changed().filter(|constant| constant.loss.max_rel > 0.0).collect();
         worst.sort_by(|a, b| b.loss.max_rel.total_cmp(&a.loss.max_rel));

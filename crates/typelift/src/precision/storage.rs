@@ -29,7 +29,6 @@ pub enum Storage {
 
 impl Storage {
     /// Creates the plan for a model. Constants of layers in `kept` are not changed.
-    #[must_use]
     pub fn plan(&self, model: &Model, kept: Kept) -> Plan {
         match self {
             Self::Compress { to, like } => Plan::compress(model, &Compression { to: *to, like: *like, kept }),
@@ -56,7 +55,6 @@ impl Plan {
 
     /// Returns a warning for each constant with values out of the type's range, or NaN, and for each one that is left
     /// unchanged because its values exceed the memory limit.
-    #[must_use]
     pub fn warnings(&self, model: &Model) -> Vec<Diagnostic> {
         let damaged = self.changed().filter(|constant| constant.loss.to_inf + constant.loss.nan > 0);
         let warning = |constant: &Constant| {

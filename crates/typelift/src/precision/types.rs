@@ -102,7 +102,6 @@ impl Retyping {
     /// Computes the new types of each layer of an inferred model.
     ///
     /// An operation that does not support the new types keeps its types.
-    #[must_use]
     pub fn plan(&self, model: &Model) -> RetypingPlan {
         self.plan_with(model, true)
     }
@@ -175,7 +174,6 @@ impl Retyping {
 
 impl RetypingPlan {
     /// True if no tensor changes its type.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.graphs.is_empty()
     }
@@ -203,7 +201,6 @@ impl RetypingPlan {
     }
 
     /// Returns the plan for the constants whose type changes, with the loss of their values.
-    #[must_use]
     pub fn constants(&self, model: &Model) -> Plan {
         let mut constants = Vec::new();
         for GraphPlan { place, attributes, exceptions, .. } in &self.graphs {

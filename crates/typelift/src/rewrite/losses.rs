@@ -44,13 +44,11 @@ impl AddAssign for Losses {
 
 impl Losses {
     /// True if nothing is lost.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
     /// The number of values in each kind of loss, with words for that kind.
-    #[must_use]
     pub fn counts(&self) -> [(usize, &'static str); 4] {
         [
             (self.non_finite, "infinite or not a number"),

@@ -13,7 +13,6 @@ const MOST_REFUSALS: usize = 3;
 
 impl Shapes {
     /// Returns the symbol with this name, id, or axis of an input: `seq`, `s1`, `input_ids[1]`.
-    #[must_use]
     pub fn symbol(&self, name: &str) -> Option<&Symbol> {
         let mut symbols = self.symbols.iter();
         symbols.clone().find(|symbol| symbol.name == name || symbol.id == name).or_else(|| {
@@ -23,7 +22,6 @@ impl Shapes {
 
     /// Describes the lengths of one symbol that satisfy all constraints on it alone: `only 8`, `multiples of 32`. `None`
     /// if every length does.
-    #[must_use]
     pub fn fit(&self, symbol: &Symbol) -> Option<String> {
         let at = self.symbols.iter().position(|it| std::ptr::eq(it, symbol))?;
         let tests = self.alone(at);
@@ -32,7 +30,6 @@ impl Shapes {
 
     /// Describes the lengths of one symbol that satisfy all constraints on it alone, `seq ≤ 512` or `width: multiples of
     /// 32`, with the constraint that says most. `None` if every length does.
-    #[must_use]
     pub fn limit(&self, symbol: &Symbol) -> Option<(String, &Constraint)> {
         let at = self.symbols.iter().position(|it| std::ptr::eq(it, symbol))?;
         let tests = self.alone(at);
@@ -94,7 +91,6 @@ impl Shapes {
     }
 
     /// Returns the constraints that name one of the symbols of a dimension.
-    #[must_use]
     pub fn constraints_on(&self, tensor: Output, axis: usize) -> Vec<&Constraint> {
         let dim = self.tensors.get(&tensor).and_then(|dims| dims.get(axis).copied().flatten());
         let symbols = dim.map(|dim| self.arena.symbols(dim)).unwrap_or_default();
@@ -104,7 +100,6 @@ impl Shapes {
 
     /// Returns the layers through which a dimension comes, the nearest first. The last one is where it is open, where
     /// it is computed, or the constant that has the number.
-    #[must_use]
     pub fn origin(&self, graph: &Graph, tensor: Output, axis: usize) -> Vec<Reason> {
         const MOST: usize = 1000;
         let place = Place::default();
@@ -138,7 +133,6 @@ impl Shapes {
     }
 
     /// Returns why lengths that were asked for do not fit, with lengths that do: one error for each group of symbols.
-    #[must_use]
     pub fn refusals(&self, model: &Model, asked: &[(LayerId, Shape)]) -> Vec<Diagnostic> {
         let wanted: Vec<Option<i64>> = self
             .symbols

@@ -18,7 +18,6 @@ pub struct Formula {
 
 impl Formula {
     /// Returns the expression as Python, with the names of symbols: `65536 * batch * seq`.
-    #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -42,7 +41,6 @@ const MOST_NODES: usize = 24;
 
 impl<'m> Formulas<'m> {
     /// Creates the formulas of a model with its symbols.
-    #[must_use]
     pub fn new(model: &'m Model, shapes: &'m Shapes) -> Self {
         let names = shapes.symbols().iter().map(|symbol| symbol.name().to_owned()).collect();
         Self {
@@ -57,14 +55,12 @@ impl<'m> Formulas<'m> {
     }
 
     /// Returns the names of the lengths on which formulas depend.
-    #[must_use]
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
     /// Returns a formula's number at lengths, in the order of [`names`](Self::names). `None` if it needs one that is not
     /// given.
-    #[must_use]
     pub fn at(&self, formula: &Formula, lengths: &[Option<i64>]) -> Option<i64> {
         let needed = self.arena.symbols(formula.expr);
         needed.iter().all(|&at| lengths.get(at).is_some_and(Option::is_some)).then_some(())?;

@@ -131,19 +131,16 @@ pub struct Reason {
 
 impl Symbol {
     /// Returns the id, which is unique and short: `s0`.
-    #[must_use]
     pub fn id(&self) -> &str {
         &self.id
     }
 
     /// Returns the name, which is unique in the model: `batch`.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// Returns the Parameters with the axes that have this length.
-    #[must_use]
     pub fn axes(&self) -> &[(LayerId, usize)] {
         &self.axes
     }
@@ -154,19 +151,16 @@ impl Symbol {
     }
 
     /// Returns its first axis: `input_ids[1]`.
-    #[must_use]
     pub fn axis(&self) -> String {
         self.named_axes().next().map_or_else(|| self.name.clone(), |(input, axis)| format!("{input}[{axis}]"))
     }
 
     /// True if the inputs declare an upper bound.
-    #[must_use]
     pub fn is_bounded(&self) -> bool {
         self.bounds.1 < i64::MAX
     }
 
     /// Returns why its axes have one length, if there are several.
-    #[must_use]
     pub fn because(&self) -> &[Reason] {
         &self.because
     }
@@ -174,19 +168,16 @@ impl Symbol {
 
 impl Constraint {
     /// Returns the layer that demands it, and those above it up to a constant.
-    #[must_use]
     pub fn because(&self) -> &[Reason] {
         &self.because
     }
 
     /// Returns the expression with the names of symbols in place of their ids.
-    #[must_use]
     pub fn named(&self) -> &str {
         &self.named
     }
 
     /// Returns the positions of the symbols that it names.
-    #[must_use]
     pub fn symbols(&self) -> &[usize] {
         &self.symbols
     }
@@ -197,7 +188,6 @@ impl Constraint {
 
     /// Returns the layer with the number that it needs, and what that layer is: `position table`, `a constant`, or the
     /// operation that demands it.
-    #[must_use]
     pub fn source(&self) -> Option<(&str, &Reason)> {
         match (&self.table, self.because.last()) {
             (Some(table), _) => Some(("position table", table)),
@@ -216,26 +206,22 @@ impl fmt::Display for Constraint {
 
 impl Shapes {
     /// Returns the open lengths, in the order of the inputs.
-    #[must_use]
     pub fn symbols(&self) -> &[Symbol] {
         &self.symbols
     }
 
     /// Returns the constraints in the order of the graph.
-    #[must_use]
     pub fn constraints(&self) -> &[Constraint] {
         &self.constraints
     }
 
     /// Returns the dimensions of a tensor of the model's own graph, as Python with the ids of symbols; `?` is unknown.
     /// `None` if the rank is unknown.
-    #[must_use]
     pub fn dims(&self, tensor: Output) -> Option<Vec<String>> {
         self.dims_with(tensor, &|symbol| self.symbols[symbol].id())
     }
 
     /// Returns the dimensions as [`dims`](Self::dims) does, with the names of symbols.
-    #[must_use]
     pub fn named_dims(&self, tensor: Output) -> Option<Vec<String>> {
         self.dims_with(tensor, &|symbol| self.symbols[symbol].name())
     }
@@ -243,7 +229,6 @@ impl Shapes {
     /// Formats the dimensions of a tensor with the names of symbols: `[batch,seq,64]`, or `[batch, seq + past, 64]`.
     /// A long dimension is written as if inputs that broadcast had equal lengths. `None` if the rank is unknown or the
     /// tensor is in a body.
-    #[must_use]
     pub fn text(&self, tensor: Output) -> Option<String> {
         let name = |symbol: usize| self.symbols[symbol].name();
         let dims = self.tensors.get(&tensor)?.iter().map(|dim| match dim {
@@ -261,14 +246,12 @@ impl Shapes {
     }
 
     /// Returns the lengths of a tensor's dimensions for these lengths of the symbols; `None` for unknown ones.
-    #[must_use]
     pub fn lengths_of(&self, tensor: Output, lengths: &[i64]) -> Option<Vec<Option<i64>>> {
         let dims = self.tensors.get(&tensor)?;
         Some(dims.iter().map(|dim| dim.and_then(|dim| self.arena.evaluate(dim, lengths))).collect())
     }
 
     /// Returns the constraints that do not hold for these lengths, one length for each symbol.
-    #[must_use]
     pub fn broken(&self, lengths: &[i64]) -> Vec<&Constraint> {
         self.constraints.iter().filter(|it| self.arena.evaluate(it.test, lengths) == Some(0)).collect()
     }

@@ -40,7 +40,6 @@ pub fn fitting_lengths(model: &Model, shapes: &Shapes, at_least: i64) -> Option<
 
 impl Shapes {
     /// Returns the shapes of the inputs that have symbols, with these lengths.
-    #[must_use]
     pub fn input_shapes(&self, model: &Model, lengths: &[i64]) -> Vec<(LayerId, Shape)> {
         let mut found: Vec<(LayerId, Shape)> = Vec::new();
         for (symbol, &length) in self.symbols.iter().zip(lengths) {
@@ -59,7 +58,6 @@ impl Shapes {
     }
 
     /// True if static inference accepts these lengths.
-    #[must_use]
     pub fn loads(&self, model: &Model, lengths: &[i64]) -> bool {
         self.with_lengths(model, lengths)
             .is_some_and(|mut model| !infer(&mut model).iter().any(|found| found.is_error()))
@@ -76,7 +74,6 @@ impl Shapes {
     }
 
     /// Returns lengths that satisfy all constraints, one for each symbol, `at_least` or more where one fits.
-    #[must_use]
     pub fn fitting(&self, at_least: &[i64]) -> Option<Vec<i64>> {
         let mut search = LengthSearch { shapes: self, steps: 0, reach: 0, lengths: at_least.to_vec() };
         search.lengths.resize(self.symbols.len(), 1);

@@ -63,7 +63,6 @@ pub enum NeedForWeights {
 impl NeedForWeights {
     /// Returns the severity for the `.xml` at a path. Several models may share one `.bin`: `bert.lowered.xml` and
     /// `bert.bin`.
-    #[must_use]
     pub fn of(file: &Path) -> Self {
         let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
         let parents = stem.match_indices('.').map(|(at, _)| file.with_file_name(format!("{}.bin", &stem[..at])));
@@ -89,7 +88,6 @@ pub struct Checked {
 
 impl Checking {
     /// Reads, infers and checks a text, and applies safe fixes if requested.
-    #[must_use]
     pub fn run(&self, source: &Arc<String>, weights: &Weights) -> Checked {
         let mut reading = xml::parse(source.clone());
         match reading.model {
@@ -114,7 +112,6 @@ impl Checking {
 
     /// Infers and checks a model after reading, and applies safe fixes to the text if requested. `found` are the
     /// findings of the reader.
-    #[must_use]
     pub fn check_read(&self, mut model: Option<Model>, mut found: Vec<Diagnostic>, text: Arc<String>) -> Checked {
         if let (true, Some(model)) = (self.fix, &model) {
             return self.fixed(&text, model.weights());
@@ -132,7 +129,6 @@ impl Checking {
     /// Checks a model after reading and inference. No fixes are applied.
     ///
     /// Edits of the text are tried only if `is_as_read` is true. After edits of the model, its text is outdated.
-    #[must_use]
     pub fn check_inferred(&self, model: &Model, found: Vec<Diagnostic>, is_as_read: bool) -> Vec<Diagnostic> {
         let mut found = check_after(model, found);
         if is_as_read {

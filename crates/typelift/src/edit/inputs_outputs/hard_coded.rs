@@ -38,7 +38,6 @@ impl Model {
     /// assert_eq!(model.hard_coded_shapes()[0].message.to_string(), "`y` has the hard-coded target shape [1, 4], but its input now has the shape [?,4]");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use]
     pub fn hard_coded_shapes(&self) -> Vec<Diagnostic> {
         self.hard_coded(&|tensor| self.declared_lengths(tensor)).0.into_iter().map(HardCoded::into_finding).collect()
     }

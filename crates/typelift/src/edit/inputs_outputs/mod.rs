@@ -291,7 +291,6 @@ impl Model {
     /// assert_eq!((output.name(), model.end_name(output).as_str()), ("Result_7", "scores"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use]
     pub fn end_name(&self, layer: &Layer) -> String {
         let own = layer.output_names().and_then(|names| split_names(names).into_iter().next());
         own.or_else(|| self.end_tensor(layer)?.names().into_iter().next()).unwrap_or_else(|| layer.name().to_owned())
@@ -530,7 +529,6 @@ impl Model {
     }
 
     /// Returns the current types and shapes of the model's inputs and outputs.
-    #[must_use]
     pub fn interface_types(&self) -> Vec<(LayerId, TensorType)> {
         let ends = self.inputs().chain(self.outputs());
         ends.filter_map(|layer| Some((layer.id(), self.end_tensor(layer)?.tensor_type()))).collect()

@@ -118,7 +118,6 @@ impl Blocks {
     /// assert!(second.differs.is_empty());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use]
     pub fn new(model: &Model) -> Self {
         let mut list = Vec::new();
         for (place, graph) in model.walk() {
@@ -155,7 +154,6 @@ impl Blocks {
     }
 
     /// Returns the block or scope with a path or a name, as far as it is unique.
-    #[must_use]
     pub fn find(&self, name: &str) -> Option<&Block> {
         let mut pending: Vec<&Block> = self.list.iter().rev().collect();
         while let Some(block) = pending.pop() {
@@ -208,7 +206,6 @@ pub fn border<'a>(model: &Model, blocks: impl IntoIterator<Item = &'a Block>) ->
 
 impl Block {
     /// Returns the bytes of all constants in it.
-    #[must_use]
     pub fn bytes(&self) -> u64 {
         self.weights.iter().map(|weights| weights.bytes).sum()
     }

@@ -54,20 +54,17 @@ pub fn alike<'a>(changes: impl IntoIterator<Item = &'a Change>) -> Vec<Alike<'a>
 
 impl Alike<'_> {
     /// Returns the numbers of the blocks, `layers.0–5, 7`; empty outside of blocks.
-    #[must_use]
     pub fn range(&self) -> String {
         if self.blocks.is_empty() { String::new() } else { self.family.clone() + &ranges(self.blocks.keys().copied()) }
     }
 
     /// Returns the number of changes in each block, if it is the same for several blocks.
-    #[must_use]
     pub fn in_each(&self) -> Option<usize> {
         let first = self.blocks.values().next()?;
         (self.blocks.len() > 1 && self.blocks.values().all(|count| count == first)).then_some(*first)
     }
 
     /// Describes the number of changes and the blocks: `2 in each of layers.0–31`, `5 in layers.0, 2–4`, `12`.
-    #[must_use]
     pub fn places(&self) -> String {
         let (range, count) = (self.range(), self.changes.len());
         match self.in_each() {

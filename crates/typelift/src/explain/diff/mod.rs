@@ -61,7 +61,6 @@ pub struct BlockChange {
 
 impl Diff {
     /// True if the models compute the same and have the same names and metadata.
-    #[must_use]
     pub fn is_same(&self) -> bool {
         self.changes.is_empty() && self.info.is_empty()
     }

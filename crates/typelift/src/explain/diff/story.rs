@@ -47,13 +47,11 @@ impl Diff {
     /// assert_eq!(typelift::diff(&before, &after).story(), ["changed: operation of Exp Relu → Exp"]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use]
     pub fn story(&self) -> Vec<String> {
         self.story_lines().into_iter().map(|line| line.text).collect()
     }
 
     /// Returns the lines of the [story](Self::story), each with its changes.
-    #[must_use]
     pub fn story_lines(&self) -> Vec<StoryLine<'_>> {
         let is_stored = |change: &&&Change| change.error.is_some();
         let is_named = |change: &&&Change| change.kind == ChangeKind::Names;
@@ -83,7 +81,6 @@ impl Diff {
     }
 
     /// True if a change belongs to a block that was added or removed completely.
-    #[must_use]
     pub fn is_of_whole_block(&self, change: &Change) -> bool {
         change.layer.place.is_model() && self.whole.contains(&(change.kind == ChangeKind::Added, change.layer.id))
     }

@@ -104,7 +104,6 @@ impl PrecisionMap {
     /// assert_eq!((map.rows[0].layers, map.weight_bytes()), (5, 4));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use]
     pub fn new(model: &Model, found: &[Diagnostic]) -> Self {
         let mut building = Building { model, found: findings(found), census: Census::default(), rows: Vec::new() };
         building.build();
@@ -112,7 +111,6 @@ impl PrecisionMap {
     }
 
     /// Returns the size of all constants in bytes. Shared bytes are counted once.
-    #[must_use]
     pub fn weight_bytes(&self) -> u64 {
         self.rows.iter().flat_map(|row| &row.weights).map(|weight| weight.bytes).sum()
     }

@@ -174,7 +174,6 @@ impl PathStart {
 
 impl<'a> Ways<'a> {
     /// Computes the data paths of a graph in linear time.
-    #[must_use]
     pub fn new(graph: &'a Graph) -> Self {
         let mut ways = Self {
             graph,
@@ -218,20 +217,17 @@ impl<'a> Ways<'a> {
     }
 
     /// Returns the role of a layer.
-    #[must_use]
     pub fn role(&self, layer: LayerId) -> Option<Role> {
         self.roles.get(layer).copied()
     }
 
     /// Returns the previous tensor on the path; `None` at the start.
-    #[must_use]
     pub fn before(&self, tensor: Output) -> Option<Output> {
         self.before.get(&tensor.layer).copied()
     }
 
     /// Returns the next tensor on the path. Converts are preferred, unless the tensor depends only on constants.
     /// `None` if only Results use it.
-    #[must_use]
     pub fn next(&self, tensor: Output) -> Option<Output> {
         self.next.get_or_init(|| self.find_next()).get(&tensor).copied()
     }
@@ -259,13 +255,11 @@ impl<'a> Ways<'a> {
     }
 
     /// True if a tensor depends only on constants.
-    #[must_use]
     pub fn is_stored(&self, tensor: Output) -> bool {
         self.role(tensor.layer) == Some(Role::Stored)
     }
 
     /// True for a Convert of integers that count or select: shapes, indices and conditions.
-    #[must_use]
     pub fn converts_indices(&self, layer: &Layer) -> bool {
         self.indices.get_or_init(|| Indices::new(self.graph, &self.roles)).converts(self.graph, layer)
     }

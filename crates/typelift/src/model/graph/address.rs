@@ -222,7 +222,6 @@ impl Model {
     }
 
     /// Returns the graph at a place.
-    #[must_use]
     pub fn graph_at(&self, place: &Place) -> Option<&Graph> {
         place
             .steps()
@@ -375,7 +374,6 @@ impl Model {
 
     /// Returns a word that means something in the model and is most similar to one that does not: the name of a layer or
     /// tensor, the path of a layer in a body, or a pattern that matches some.
-    #[must_use]
     pub fn nearest_name(&self, word: &str) -> Option<String> {
         let anywhere = format!("*/{word}");
         let (mut names, mut inside) = (Vec::new(), None);
@@ -393,7 +391,6 @@ impl Model {
     }
 
     /// Returns the other layer that a number means, if it is the name of one layer or tensor and the id of another.
-    #[must_use]
     pub fn other_meaning(&self, word: &str) -> Option<&Layer> {
         let named = word.parse().ok().map(LayerId).and_then(|id| self.graph().layer(id))?;
         Some(named).filter(|layer| self.graph().find(word).is_ok_and(|found| found != layer.id()))

@@ -194,7 +194,6 @@ impl Graph {
     }
 
     /// Returns the name if no layer has it; otherwise the name with the first unused number appended.
-    #[must_use]
     pub fn unused_name(&self, name: String) -> String {
         let numbered = (2_u64..).map(|number| format!("{name}_{number}"));
         let mut names = std::iter::once(name.clone()).chain(numbered);

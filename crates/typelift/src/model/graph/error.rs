@@ -126,7 +126,6 @@ impl EditError {
     /// assert_eq!(error.describe(model.graph()), "layer 0 `x` still feeds layer 2 `scaled`");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use]
     pub fn describe(&self, graph: &Graph) -> String {
         let layer = |id: LayerId| match graph.layer(id) {
             Some(layer) => format!("layer {id} `{}`", layer.name()),

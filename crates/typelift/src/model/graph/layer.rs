@@ -305,7 +305,6 @@ pub struct NewLayer {
 
 impl NewLayer {
     /// Creates it from an operation and its operation set, as a file spells them: `NewLayer::new("Softmax", "opset8")`.
-    #[must_use]
     pub fn new(ty: &str, version: &str) -> Self {
         Self {
             operation_name: OperationName::new(ty, version),
@@ -318,7 +317,6 @@ impl NewLayer {
     }
 
     /// Creates a Convert to this type.
-    #[must_use]
     pub fn convert(to: ElementType) -> Self {
         Self::new("Convert", "opset1").with_attribute("destination_type", to.name())
     }
@@ -580,13 +578,11 @@ impl PortMapEntry {
     }
 
     /// Connects an input of the layer, counted from 0, to this Parameter.
-    #[must_use]
     pub fn input(port: usize, parameter: LayerId) -> Self {
         Self::new(Direction::Input, i64::try_from(port).unwrap_or(i64::MAX), parameter)
     }
 
     /// Connects this Result to an output of the layer, counted from 0.
-    #[must_use]
     pub fn output(port: usize, result: LayerId) -> Self {
         Self::new(Direction::Output, i64::try_from(port).unwrap_or(i64::MAX), result)
     }

@@ -13,7 +13,6 @@ pub struct LayerMap<T> {
 
 impl<T> LayerMap<T> {
     /// Creates an empty map for a graph.
-    #[must_use]
     pub fn new(graph: &Graph) -> Self {
         let first = std::iter::repeat_with(|| None).take(graph.len() + graph.len() / 2).collect();
         Self { first, others: HashMap::default() }
@@ -28,7 +27,6 @@ impl<T> LayerMap<T> {
     }
 
     /// Returns the value of a layer.
-    #[must_use]
     pub fn get(&self, layer: LayerId) -> Option<&T> {
         match usize::try_from(layer.0).ok().and_then(|at| self.first.get(at)) {
             Some(place) => place.as_ref(),

@@ -28,7 +28,6 @@ pub struct Names {
 
 impl Names {
     /// Indexes the names in a model.
-    #[must_use]
     pub fn of(model: &Model) -> Self {
         Self::of_graph(model.graph())
     }

@@ -36,7 +36,6 @@ struct Steps {
 
 impl Place {
     /// Returns the place of a layer's body in this graph.
-    #[must_use]
     pub fn body(&self, layer: LayerId, at: usize) -> Self {
         self.step((layer, at), format_args!("{layer}.{at}"))
     }
@@ -51,7 +50,6 @@ impl Place {
     }
 
     /// True for the model's own graph.
-    #[must_use]
     pub fn is_model(&self) -> bool {
         self.inner.is_none()
     }
@@ -62,7 +60,6 @@ impl Place {
     }
 
     /// Returns the surrounding layers, outermost first, each with the number of its body.
-    #[must_use]
     pub fn steps(&self) -> &[(LayerId, usize)] {
         self.inner.as_deref().map_or(&[], |inner| &inner.steps)
     }
@@ -70,13 +67,11 @@ impl Place {
     /// Returns the names of the surrounding layers and bodies, outermost first: `loop/body`; empty for the model's own
     /// graph. A place that was created from ids has ids instead. Names may repeat, so different places may have the
     /// same path.
-    #[must_use]
     pub fn path(&self) -> &str {
         self.inner.as_deref().map_or("", |inner| &inner.path)
     }
 
     /// Returns the path of a layer in the graph: `loop/body/add`.
-    #[must_use]
     pub fn path_to(&self, name: impl fmt::Display) -> String {
         if self.is_model() { name.to_string() } else { format!("{}/{name}", self.path()) }
     }

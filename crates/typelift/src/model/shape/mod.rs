@@ -45,13 +45,11 @@ pub struct TensorType {
 
 impl TensorType {
     /// Returns a tensor type with nothing known.
-    #[must_use]
     pub fn dynamic() -> Self {
         Self::new(ElementType::Dynamic, Shape::dynamic())
     }
 
     /// Creates a tensor type from element type and shape.
-    #[must_use]
     pub fn new(element_type: ElementType, shape: Shape) -> Self {
         Self { element_type, shape }
     }
@@ -132,38 +130,32 @@ impl Shape {
     pub const MAX_RANK: usize = 1024;
 
     /// Returns the shape of a single value: `[]`.
-    #[must_use]
     pub fn scalar() -> Self {
         Self { dims: Some(Arc::default()) }
     }
 
     /// Returns the shape of unknown rank: `[...]`.
-    #[must_use]
     pub fn dynamic() -> Self {
         Self { dims: None }
     }
 
     /// Returns `rank` dimensions of any length. Beyond [`Shape::MAX_RANK`] the rank counts as dynamic, because the
     /// number may come from a damaged file.
-    #[must_use]
     pub fn of_rank(rank: usize) -> Self {
         if rank <= Self::MAX_RANK { std::iter::repeat_n(Dim::ANY, rank).collect() } else { Self::dynamic() }
     }
 
     /// Returns dimensions of exactly these lengths; see [`Dim::fixed`].
-    #[must_use]
     pub fn fixed(lengths: impl IntoIterator<Item = i64>) -> Self {
         lengths.into_iter().map(Dim::fixed).collect()
     }
 
     /// Returns the number of dimensions, if known.
-    #[must_use]
     pub fn rank(&self) -> Option<usize> {
         self.dims().map(<[Dim]>::len)
     }
 
     /// Returns the dimensions, if their number is known.
-    #[must_use]
     pub fn dims(&self) -> Option<&[Dim]> {
         self.dims.as_deref()
     }
@@ -175,19 +167,16 @@ impl Shape {
     }
 
     /// True if every length is known.
-    #[must_use]
     pub fn is_static(&self) -> bool {
         self.dims().is_some_and(|dims| dims.iter().all(|dim| dim.is_fixed()))
     }
 
     /// Returns the lengths, if all are known.
-    #[must_use]
     pub fn to_static(&self) -> Option<Vec<i64>> {
         self.dims()?.iter().map(|dim| dim.value()).collect()
     }
 
     /// Returns the number of elements, if it is known and fits.
-    #[must_use]
     pub fn element_count(&self) -> Option<u64> {
         if !self.is_static() {
             return None;
@@ -214,19 +203,16 @@ impl Shape {
     }
 
     /// True if a tensor of one shape may also have the other: no dimension contradicts.
-    #[must_use]
     pub fn is_compatible(&self, other: &Self) -> bool {
         self.all_dims(other, Dim::is_compatible).unwrap_or(true)
     }
 
     /// True if every tensor of shape `other` also has this one.
-    #[must_use]
     pub fn relaxes(&self, other: &Self) -> bool {
         self.all_dims(other, Dim::relaxes).unwrap_or(self.dims.is_none())
     }
 
     /// True if every tensor of this shape also has the shape `other`.
-    #[must_use]
     pub fn refines(&self, other: &Self) -> bool {
         other.relaxes(self)
     }
@@ -244,7 +230,6 @@ impl Shape {
     /// # use typelift::shape::Shape;
     /// assert_eq!(Shape::fixed([2, 3]).to_attribute().to_string(), "2,3");
     /// ```
-    #[must_use]
     pub fn to_attribute(&self) -> impl fmt::Display + '_ {
         ShapeAttribute(self)
     }

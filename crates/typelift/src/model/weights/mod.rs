@@ -315,7 +315,6 @@ const ALIGNMENT: u64 = 64;
 
 impl Weights {
     /// Creates empty weights: types and shapes are known, values are not.
-    #[must_use]
     pub fn none() -> Self {
         Self::default()
     }
@@ -378,7 +377,6 @@ impl Weights {
     }
 
     /// Returns the number of bytes; `None` without weights.
-    #[must_use]
     pub fn len(&self) -> Option<u64> {
         match (self.base_len(), self.len_of_tail()) {
             (None, 0) => None,
@@ -389,13 +387,11 @@ impl Weights {
     }
 
     /// True if there are no bytes.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len().unwrap_or(0) == 0
     }
 
     /// Reads `length` bytes at `offset`; `None` if some are missing.
-    #[must_use]
     pub fn read(&self, offset: u64, length: usize) -> Option<Vec<u8>> {
         self.with(offset, length, <[u8]>::to_vec)
     }
@@ -469,7 +465,6 @@ impl Weights {
     }
 
     /// Returns the file of the base and its length. An offset in the file is an offset in the weights.
-    #[must_use]
     pub fn file(&self) -> Option<(&File, u64)> {
         match &self.base {
             Base::File(source) => Some((&source.file, source.length)),
@@ -484,7 +479,6 @@ impl Weights {
     /// # use typelift::Weights;
     /// assert_eq!(Weights::from_bytes([1, 2]).in_memory(), Some(&[1, 2][..]));
     /// ```
-    #[must_use]
     pub fn in_memory(&self) -> Option<&[u8]> {
         match &self.base {
             Base::Memory(bytes) => Some((**bytes).as_ref()),
@@ -601,7 +595,6 @@ impl Weights {
     /// # use typelift::Weights;
     /// assert_eq!(Weights::from_bytes([1, 2]).memory(), (64 << 20) + 16);
     /// ```
-    #[must_use]
     pub fn memory(&self) -> u64 {
         self.budget.limit(self.base_len().unwrap_or(0))
     }

@@ -80,7 +80,6 @@ impl Choice {
 
 impl QuantizationPlan {
     /// Returns the text of a plan file for [`Choice::parse`]. The rule and the loss of each constant are in comments.
-    #[must_use]
     pub fn to_text(&self) -> String {
         let mut text = String::from("# mode group constant\n");
         for constant in &self.constants {

@@ -59,7 +59,6 @@ impl Default for Quantization {
 
 impl Quantization {
     /// Returns nncf's default settings for a mode.
-    #[must_use]
     pub fn to(mode: Mode) -> Self {
         Self { mode, group: None, ratio: None, all_layers: false, backup: None, fallback: Fallback::default() }
     }
@@ -352,7 +351,6 @@ impl QuantizationPlan {
 
     /// Returns an error for each constant with a value whose error exceeds `limit`, a fraction of the range of its
     /// row; worst first.
-    #[must_use]
     pub fn beyond(&self, model: &Model, limit: f64) -> Vec<Diagnostic> {
         let losses = self.changed().filter_map(|constant| Some((constant, constant.loss?)));
         let mut beyond: Vec<_> = losses.filter(|(_, loss)| loss.largest > limit).collect();
@@ -414,7 +412,6 @@ impl QuantizedConstant {
 
     /// True if OpenVINO's CPU plugin computes with the codes directly, false if it first converts the weights to f32.
     /// `None` if that is unknown. Measured with OpenVINO 2026.4.
-    #[must_use]
     pub fn is_kept_by_cpu(&self) -> Option<bool> {
         let (mode, _) = self.to?;
         let is_matrix = self.dims.iter().rev().skip(2).all(|&dim| dim == 1) && self.dims.len() >= 2;

@@ -274,14 +274,12 @@ impl QuantizedConstant {
     }
 
     /// Returns the name of the layer that contains the codes.
-    #[must_use]
     pub fn name<'g>(&self, graph: &'g Graph) -> &'g str {
         graph.layer(self.codes).map_or("", Layer::name)
     }
 
     /// Returns about `most` values in the order of the codes, or all values if they are no more, as
     /// [`Layer::sample`] does.
-    #[must_use]
     pub fn sample(&self, graph: &Graph, weights: &Weights, most: usize) -> Option<Vec<f32>> {
         let values = Values::of(self, graph, weights)?;
         let Some(runs) = runs(values.len() as u64, most) else { return values.part(0..values.len()) };
@@ -290,7 +288,6 @@ impl QuantizedConstant {
     }
 
     /// Returns the values: `(code - zero point) * scale` in f32. `None` if they cannot be read.
-    #[must_use]
     pub fn values(&self, graph: &Graph, weights: &Weights) -> Option<Vec<f32>> {
         Values::of(self, graph, weights)?.all()
     }

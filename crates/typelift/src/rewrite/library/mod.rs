@@ -57,7 +57,6 @@ pub const SETS: &[Set] = &[
 
 impl Set {
     /// Returns the description of the set, one sentence.
-    #[must_use]
     pub fn description(&self) -> &'static str {
         self.source.lines().next().unwrap_or_default().trim_start_matches("# ")
     }

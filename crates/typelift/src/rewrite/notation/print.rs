@@ -121,7 +121,6 @@ impl Line {
     /// assert_eq!(line.to_string(), "2 y = Add(0, 1.5) : f32[2]");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use]
     pub fn new(graph: &Graph, layer: &Layer, weights: &Weights, folds: bool) -> Self {
         let input = |feed: Option<Output>| {
             let source = feed.and_then(|feed| graph.layer(feed.layer));

@@ -69,20 +69,17 @@ pub struct Audit {
 
 impl Audit {
     /// Returns the number of changed values.
-    #[must_use]
     pub fn changed(&self) -> u64 {
         self.rounded + self.overflowed + self.wrapped + self.saturated + self.truncated + self.collapsed + self.vanished
     }
 
     /// Returns the number of lost values: those that change by more than the precision of the type, and every integer
     /// that changes.
-    #[must_use]
     pub fn lost(&self) -> u64 {
         if self.are_integers { self.changed() } else { self.changed() - self.rounded }
     }
 
     /// Returns the number of values that overflow, wrap or saturate.
-    #[must_use]
     pub fn destroyed(&self) -> u64 {
         self.overflowed + self.wrapped + self.saturated
     }

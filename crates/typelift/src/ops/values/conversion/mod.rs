@@ -194,7 +194,6 @@ impl Layer {
     /// assert_eq!(scale.bytes_as(ElementType::U8, model.weights()), Some(vec![2]));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use]
     pub fn bytes_as(&self, to: ElementType, weights: &Weights) -> Option<Vec<u8>> {
         Stored::of(self)?.converted(to, &Arc::new(weights.clone()))?.all()
     }
