@@ -69,10 +69,10 @@ pub struct Conversion {
     /// Outputs that get another element type by a Convert, so that no other layer changes ([`Model::convert_output`]).
     #[serde(deserialize_with = "options::types")]
     pub output_types: Vec<(String, ElementType)>,
-    /// New layouts of inputs, with the computation unchanged ([`change_input_layout`](Model::change_input_layout)).
+    /// New layouts of inputs, with the computation unchanged.
     #[serde(deserialize_with = "options::layouts")]
     pub input_layouts: Vec<(String, LayoutChange)>,
-    /// New layouts of outputs, with the computation unchanged ([`change_output_layout`](Model::change_output_layout)).
+    /// New layouts of outputs, with the computation unchanged.
     #[serde(deserialize_with = "options::layouts")]
     pub output_layouts: Vec<(String, LayoutChange)>,
     /// The mapping of element types in the whole model: [`Retyping`].
@@ -116,7 +116,7 @@ pub struct Conversion {
 pub enum Unneeded {
     /// No Convert is removed. Each ConvertPromoteTypes becomes two Converts, as in OpenVINO's own pass.
     Kept,
-    /// Converts to the type that a tensor already has. If only the [precision](Conversion::changes_precision) of the
+    /// Converts to the type that a tensor already has. If only the precision of the
     /// model changes, fewer are removed. Promotions are then kept unless a layer would get inputs of two types, and
     /// Converts are removed only where types changed.
     #[default]
@@ -343,7 +343,7 @@ impl Conversion {
     }
 
     /// True if the types of the whole model, the storage of constants or precision marks are to be changed.
-    pub fn changes_precision(&self) -> bool {
+    pub(crate) fn changes_precision(&self) -> bool {
         self.storage.is_some() || self.quantize.is_some() || !self.types.is_empty() || self.mark_keeps
     }
 
@@ -441,7 +441,6 @@ impl Conversion {
         Ok(plan)
     }
 
-    /// Quantizes weights as a request says.
     fn quantize(
         &self,
         request: &Request,

@@ -242,21 +242,8 @@ impl Edit<'_> {
         self.set_metadata(id, Some(new.into()))
     }
 
-    /// Sets a metadata value of a tensor, in the `rt_info` of its port. OpenVINO reads the `layout` of an input or
-    /// output there.
-    ///
-    /// # Errors
-    /// [`EditError::NoLayer`], [`EditError::NoOutput`]; otherwise as [`set_rt_info`](Self::set_rt_info).
-    ///
-    /// # Examples
-    /// ```
-    /// # let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
-    /// let x = model.graph().tensor("x")?;
-    /// model.edit(|graph| graph.set_tensor_rt_info(x, "layout", "[N,C]"))?;
-    /// assert!(typelift::xml::write(&model, Default::default()).contains(r#"layout="[N,C]""#));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn set_tensor_rt_info(&mut self, tensor: Output, name: &str, value: &str) -> Result<(), EditError> {
+    /// Sets a metadata value of a tensor, where OpenVINO reads the `layout` of an input or output.
+    pub(crate) fn set_tensor_rt_info(&mut self, tensor: Output, name: &str, value: &str) -> Result<(), EditError> {
         let port = self.layer(tensor.layer).ok_or(EditError::NoLayer(tensor.layer))?.outputs().get(tensor.port);
         let new = self.with_rt_info(port.ok_or(EditError::NoOutput(tensor))?.rt_info.as_deref(), name, value)?;
         self.set_tensor_metadata(tensor, Some(new.into()))

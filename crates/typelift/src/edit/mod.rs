@@ -349,20 +349,7 @@ impl Edit<'_> {
         Ok(())
     }
 
-    /// Replaces the metadata of a tensor, the `rt_info` of its port, by that of another one.
-    ///
-    /// # Errors
-    /// [`EditError::NoLayer`], [`EditError::NoOutput`].
-    ///
-    /// # Examples
-    /// ```
-    /// # use typelift::Model;
-    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
-    /// let (y, scaled) = (model.graph().tensor("y")?, model.graph().tensor("scaled")?);
-    /// model.edit(|graph| graph.copy_tensor_metadata(y, scaled))?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn copy_tensor_metadata(&mut self, from: Output, to: Output) -> Result<(), EditError> {
+    pub(crate) fn copy_tensor_metadata(&mut self, from: Output, to: Output) -> Result<(), EditError> {
         let rt_info = self.graph.checked_output(from)?.rt_info.clone();
         self.set_tensor_metadata(to, rt_info)
     }
@@ -392,21 +379,7 @@ impl Edit<'_> {
         Ok(())
     }
 
-    /// Moves the names of a tensor to another one.
-    ///
-    /// # Errors
-    /// [`EditError::NoLayer`], [`EditError::NoOutput`].
-    ///
-    /// # Examples
-    /// ```
-    /// # use typelift::Model;
-    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
-    /// let (y, scaled) = (model.graph().tensor("y")?, model.graph().tensor("scaled")?);
-    /// model.edit(|graph| graph.move_names(y, scaled))?;
-    /// assert_eq!(model.graph().tensor("y")?, scaled);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn move_names(&mut self, from: Output, to: Output) -> Result<(), EditError> {
+    pub(crate) fn move_names(&mut self, from: Output, to: Output) -> Result<(), EditError> {
         let known = self.graph.checked_output(to)?.names.clone();
         let moved = self.graph.checked_output(from)?.names.clone();
         if from == to || moved.is_none() {
@@ -551,24 +524,6 @@ impl Edit<'_> {
     /// Returns the bytes of the model's constants, including added ones.
     pub fn weights(&self) -> &Weights {
         self.weights
-    }
-
-    /// Appends bytes of constants to the weights, and returns their offset. Equal bytes are stored once.
-    ///
-    /// # Examples
-    /// ```
-    /// # use typelift::Model;
-    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
-    /// let scale = model.graph().find("scale")?;
-    /// model.edit(|graph| {
-    ///     let offset = graph.add_bytes(&3_f32.to_le_bytes());
-    ///     graph.set_attribute(scale, "offset", offset)
-    /// })?;
-    /// assert_eq!(model.graph().layer(scale).unwrap().numbers(model.weights()), Some(vec![3.0]));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn add_bytes(&mut self, bytes: &[u8]) -> u64 {
-        self.weights.add(bytes)
     }
 
     /// Appends bytes of a constant that are computed when they are read, and returns their offset.

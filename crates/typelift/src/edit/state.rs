@@ -282,29 +282,8 @@ impl Edit<'_> {
         Ok((of(LayerKind::ReadValue)?, of(LayerKind::Assign)?))
     }
 
-    /// Changes the element type, the shape, or both of a variable. Converts after its ReadValue and before its Assign
-    /// keep the types of the other layers.
-    ///
-    /// # Errors
-    /// [`EditError::Other`] if no layer or more than one reads or writes the variable.
-    ///
-    /// # Examples
-    /// ```
-    /// # use typelift::Model;
-    /// # use typelift::promote::ElementType;
-    /// let mut model = Model::from_text("
-    ///     x = Parameter : f32[4]
-    ///     old = ReadValue-6 {variable_id=v, variable_type=f32, variable_shape=\"4\"}
-    ///     sum = Add(old, x)
-    ///     a = Assign-6(sum) {variable_id=v}
-    ///     y = Result(sum)
-    /// ")?;
-    /// model.edit(|graph| graph.set_variable("v", Some(ElementType::F16), None))?;
-    /// let old = model.graph().find("old")?;
-    /// assert_eq!(model.graph().layer(old).unwrap().outputs()[0].to_string(), "f16[4]");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn set_variable(
+    /// Converts after its ReadValue and before its Assign keep the types of the other layers.
+    pub(crate) fn set_variable(
         &mut self,
         variable: &str,
         element_type: Option<ElementType>,

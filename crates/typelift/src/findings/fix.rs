@@ -208,8 +208,7 @@ impl Diagnostic {
         })
     }
 
-    /// Returns the evidence for its safe fix, if there is one.
-    pub fn proof(&self) -> Option<&Proof> {
+    pub(crate) fn proof(&self) -> Option<&Proof> {
         self.fixes.iter().find_map(|fix| fix.proof.as_ref())
     }
 

@@ -132,21 +132,7 @@ impl Kept {
 
     /// Restricts the change to the layers that match these patterns, and to the constants that no other layer uses. A
     /// constant that matches changes in any case. Without patterns nothing is restricted.
-    ///
-    /// # Errors
-    /// The errors of [`find`](Self::find).
-    ///
-    /// # Examples
-    /// ```
-    /// use typelift::precision::Kept;
-    /// let model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
-    /// let mut kept = Kept::default();
-    /// kept.restrict(&model, &["type:Multiply".into()])?;
-    /// let covers = |name| model.find(name).map(|(place, layer)| kept.covers(&place, layer));
-    /// assert!(covers("relu")? && !covers("scale")?);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn restrict(&mut self, model: &Model, only: &[KeepPattern]) -> Result<(), KeepError> {
+    pub(crate) fn restrict(&mut self, model: &Model, only: &[KeepPattern]) -> Result<(), KeepError> {
         if only.is_empty() {
             return Ok(());
         }
@@ -219,7 +205,7 @@ impl Kept {
     }
 
     /// True if a layer of the graph at `place` is among those that were found. The layers around the graph and a
-    /// [restriction](Self::restrict) are not considered; see [`covers`](Self::covers).
+    /// restriction are not considered; see [`covers`](Self::covers).
     pub fn contains(&self, place: &Place, layer: LayerId) -> bool {
         has(&self.layers, place, layer)
     }
@@ -240,7 +226,7 @@ impl Kept {
     }
 
     /// True if the layer keeps its types: it or a layer around it was found, or the change is
-    /// [restricted](Self::restrict) to others.
+    /// restricted to others.
     pub fn covers(&self, place: &Place, layer: LayerId) -> bool {
         self.names(place, layer) || self.leaves_out(place, layer)
     }

@@ -56,10 +56,7 @@ impl Model {
     /// Makes the model take an input in another layout, and computes what it did: the Parameter gets the new shape, and
     /// a Transpose after it restores the old order, as with OpenVINO's `PrePostProcessor`. The new layout is noted
     /// where OpenVINO reads it. Returns true if the layout changed.
-    ///
-    /// # Errors
-    /// [`InterfaceError`] if there is no such input, or more than one, or if the layouts do not fit its shape.
-    pub fn change_input_layout(&mut self, name: &str, change: &LayoutChange) -> Result<bool, InterfaceError> {
+    pub(crate) fn change_input_layout(&mut self, name: &str, change: &LayoutChange) -> Result<bool, InterfaceError> {
         let id = self.find_input(name)?;
         let shape = self.graph.layer(id).and_then(|layer| layer.attribute("shape")?.parse::<Shape>().ok());
         let Some((from, dims)) = self.layout_before(End::Input, name, id.output(0), shape, change)? else {
@@ -76,12 +73,8 @@ impl Model {
         Ok(true)
     }
 
-    /// Makes the model give an output in another layout, by a Transpose before the Result. Types must be inferred.
-    /// Returns true if the layout changed.
-    ///
-    /// # Errors
-    /// The errors of [`change_input_layout`](Self::change_input_layout).
-    pub fn change_output_layout(&mut self, name: &str, change: &LayoutChange) -> Result<bool, InterfaceError> {
+    /// Does the same for an output, by a Transpose before the Result. Types must be inferred.
+    pub(crate) fn change_output_layout(&mut self, name: &str, change: &LayoutChange) -> Result<bool, InterfaceError> {
         let id = self.find_output(name)?;
         let Some(source) = self.graph.producer(id.input(0)) else { return Ok(false) };
         let shape = self.graph.output(source).map(|port| port.shape().clone());

@@ -187,7 +187,7 @@ impl Request {
     /// Creates the plan for a model. The weights of layers in `kept` are not quantized.
     ///
     /// # Errors
-    /// The errors of [`QuantizationPlan::of`] and [`QuantizationPlan::of_choices`].
+    /// The errors of [`QuantizationPlan::of`], and a finding for each name of a plan file that no constant with weights has.
     pub fn plan(&self, model: &Model, kept: &Kept) -> Result<QuantizationPlan, Vec<Diagnostic>> {
         match self {
             Self::Settings(settings) => QuantizationPlan::of(model, settings, kept),
@@ -275,10 +275,7 @@ impl QuantizationPlan {
     }
 
     /// Creates the plan from the lines of a plan file. Constants that are not in the file are not quantized.
-    ///
-    /// # Errors
-    /// A finding for each name that belongs to no constant with weights, and the errors of [`of`](Self::of).
-    pub fn of_choices(model: &Model, choices: &[Choice]) -> Result<Self, Vec<Diagnostic>> {
+    pub(crate) fn of_choices(model: &Model, choices: &[Choice]) -> Result<Self, Vec<Diagnostic>> {
         let names = UniqueNames::of(model.graph());
         let found = select::find(model.graph(), |_| false).list.into_iter();
         let mut constants: Vec<_> =
