@@ -64,7 +64,6 @@ pub(crate) struct Batch {
     jobs: usize,
 }
 
-/// Results of a batch.
 pub(crate) struct Outcomes<T> {
     /// The result of each model that could be read and written, with or without errors, in their order.
     pub(crate) done: Vec<T>,

@@ -94,7 +94,6 @@ pub(crate) struct Args {
 
 #[derive(Clone, Copy)]
 enum Format {
-    /// Text for reading.
     Text,
     /// The JSON document of all commands.
     Json,
@@ -245,18 +244,14 @@ fn unified(file: &str, before: &str, after: &str) -> String {
     similar::TextDiff::from_lines(before, after).unified_diff().header(file, file).to_string()
 }
 
-/// The fixes of a file.
 struct Fix<'a> {
-    /// The text before.
     before: Arc<String>,
     read_from: &'a ReadFrom,
-    /// The findings that were fixed.
     removed: Vec<Diagnostic>,
     /// True if the budget of one run was used up.
     is_unfinished: bool,
 }
 
-/// Findings of a file.
 struct Outcome {
     count: Count,
     fails: bool,

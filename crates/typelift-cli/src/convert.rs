@@ -172,7 +172,6 @@ impl Args {
         self.change.dry_run || self.storage.audit
     }
 
-    /// Converts one model.
     fn convert(&self, input: &Input, page: &mut Page) -> Result<Conversion, Failure> {
         let target = if self.writes_nothing() { None } else { Target::new(&self.output, input)? };
         let mut loaded = input.read()?;

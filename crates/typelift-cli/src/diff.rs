@@ -28,7 +28,6 @@ use crate::waiting;
 const NAMES_LISTED: usize = 8;
 /// The most inputs with another tensor that are listed for a change.
 const REWIRED_LISTED: usize = 3;
-/// The most versions that are listed.
 const VERSIONS_LISTED: usize = 3;
 /// The number of values of one group of metadata that are listed; more are counted.
 const VALUES_LISTED: usize = 3;
@@ -69,7 +68,6 @@ pub(crate) struct Args {
     all: bool,
 }
 
-/// Parses the name of a kind of changes.
 fn kinds() -> impl TypedValueParser<Value = ChangeKind> {
     PossibleValuesParser::new(ChangeKind::ALL.map(ChangeKind::name))
         .try_map(|name| ChangeKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or("unknown"))

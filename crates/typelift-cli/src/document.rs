@@ -30,7 +30,6 @@ pub(crate) fn text(document: &impl Serialize) -> serde_json::Result<String> {
 pub(crate) struct Asked<'a> {
     /// The name of its file in texts.
     pub(crate) file: &'a str,
-    /// The inferred model.
     pub(crate) model: &'a Model,
     /// The findings of the reader and of inference.
     pub(crate) found: &'a [Diagnostic],

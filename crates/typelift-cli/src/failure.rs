@@ -62,7 +62,6 @@ impl Failure {
         }
     }
 
-    /// Replaces the help.
     pub(crate) fn helped(mut self, text: String) -> Self {
         if let Self::Other { help, .. } = &mut self {
             *help = Some(text);

@@ -263,7 +263,6 @@ pub(crate) fn blocks(names: Vec<String>) -> Vec<String> {
     if different.len() == names.iter().collect::<HashSet<_>>().len() { short } else { names }
 }
 
-/// True for characters between words.
 fn is_between(c: char) -> bool {
     matches!(c, ' ' | '`' | '(' | ')' | ',' | '"' | '[' | '\u{1b}')
 }

@@ -6,7 +6,6 @@ use std::fmt::{self, Write as _};
 /// Kind of a text that is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// Lines for reading.
     #[default]
     Text,
     /// Documents of JSON, whose strings have escapes of their own.

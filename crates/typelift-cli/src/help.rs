@@ -54,7 +54,6 @@ const WITHOUT_MODEL: &[(&str, &[&str])] = &[
     ("man", &["color", "full-names", "max-memory"]),
 ];
 
-/// Arranges the help of the program and its commands.
 pub(crate) fn arranged(mut program: Command) -> Command {
     program.build();
     arrange(program).mut_subcommands(arrange)

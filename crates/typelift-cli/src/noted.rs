@@ -11,7 +11,6 @@ pub(crate) const ANOTHER: &str = "give another file";
 
 static NOTED: Mutex<Vec<FileId>> = Mutex::new(Vec::new());
 
-/// Notes that a file is read.
 pub(crate) fn note_read(path: &Path) {
     NOTED.lock().unwrap_or_else(PoisonError::into_inner).push(FileId::of(path));
 }

@@ -21,7 +21,6 @@ use unicode_width::UnicodeWidthStr;
 use crate::fit;
 use crate::gate::Clean;
 
-/// Every Convert that was added or removed.
 #[derive(Serialize)]
 pub(crate) struct Plan {
     #[serde(serialize_with = "as_name")]
@@ -39,7 +38,6 @@ pub(crate) struct Plan {
     /// The constants that are stored differently.
     #[serde(skip_serializing_if = "Option::is_none")]
     precision: Option<Stored>,
-    /// The plan for quantized weights.
     #[serde(skip_serializing_if = "Option::is_none")]
     quantized: Option<precision::quantize::QuantizationPlan>,
     /// The risks of the model's new types.
@@ -48,7 +46,6 @@ pub(crate) struct Plan {
     /// The kept layers that got a precision mark.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     marked: Vec<LayerRef>,
-    /// The changed metadata of the model.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     metadata: Vec<InfoChange>,
     /// The numbers of ConvertPromoteTypes that were replaced, and that were kept.
@@ -192,7 +189,6 @@ impl Plan {
         groups.into_iter().map(line).collect()
     }
 
-    /// Counts the changes.
     pub(crate) fn totals(&self) -> Totals {
         let [replaced, left] = self.promotions;
         let of = |action| self.converts.iter().filter(|entry| entry.action == action).count();

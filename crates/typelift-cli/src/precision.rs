@@ -10,7 +10,6 @@ use crate::columns::{Columns, Side, count};
 use crate::gate::Clean;
 use crate::input::{names, parsed};
 
-/// The number of constants that are listed.
 const LISTED: usize = 10;
 
 #[derive(Clone, Debug, clap::Args)]

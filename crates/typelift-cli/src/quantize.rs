@@ -59,7 +59,6 @@ fn parse_request(text: &str) -> Result<Wanted, String> {
 }
 
 impl QuantizeArgs {
-    /// The quantization that is asked for, if any.
     pub(crate) fn request(&self) -> Result<Option<Request>, Failure> {
         let settings = match &self.quantize {
             None => return Ok(None),
@@ -89,7 +88,6 @@ impl QuantizeArgs {
     }
 }
 
-/// Writes the plan as a file.
 pub(crate) fn write_plan(plan: &QuantizationPlan, path: &Path) -> Result<(), Failure> {
     crate::output::write_report(path, plan.to_text())
 }

@@ -35,7 +35,6 @@ const AFTER_START: usize = 120;
 /// Selection of the diagnostics to print.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Show {
-    /// Each one.
     All,
     /// The findings, with repeated ones folded into the first.
     Folded,

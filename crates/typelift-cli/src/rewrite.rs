@@ -181,7 +181,6 @@ impl Args {
         })
     }
 
-    /// Rewrites one model.
     fn rewrite(&self, script: &Script, input: &Input, page: &mut Page) -> Result<Rewriting, Failure> {
         let refused = |report: Result<String, Failure>| {
             let report = self.change.report.as_ref().map(|_| report).transpose()?;
@@ -396,7 +395,6 @@ fn summary(script: &Script, applied: usize, skipped: usize) -> String {
     edits.into_iter().chain(rules).chain(skipped).collect::<Vec<_>>().join(", ")
 }
 
-/// Explains the result of each rule at a layer.
 fn explain(script: &Script, model: &Model, layer: &str) -> Result<String, Failure> {
     let mut texts = Vec::new();
     for rule in script.rules() {

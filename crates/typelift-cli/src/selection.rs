@@ -59,7 +59,6 @@ impl SelectionArgs {
 }
 
 impl<'a> Selection<'a> {
-    /// Selects every layer.
     pub(crate) fn all(graph: &'a Graph) -> Self {
         Self { graph, near: None, only: Vec::new(), folds: false }
     }

@@ -85,7 +85,6 @@ impl Terminal {
         }
     }
 
-    /// Prints the content of a page.
     pub(crate) fn show(&mut self, page: &Page) -> Result<(), Failure> {
         self.say(&page.said);
         let form = if page.form == Form::Text { self.form() } else { page.form };
@@ -105,7 +104,6 @@ impl Terminal {
         self.print_as(text, self.form())
     }
 
-    /// Prints a result of some form.
     pub(crate) fn print_as(&mut self, text: &str, form: Form) -> Result<(), Failure> {
         self.out.write_all(gate::pass(text, form).as_bytes()).map_err(Failure::stdout)
     }
@@ -125,7 +123,6 @@ impl Terminal {
         self.say(&failure.text());
     }
 
-    /// Prints a result as JSON.
     pub(crate) fn print_json(&mut self, value: &impl Serialize) -> Result<(), Failure> {
         let out = Escaped(&mut self.out);
         serde_json::to_writer_pretty(out, value).map_err(|error| Failure::stdout(error.into()))?;

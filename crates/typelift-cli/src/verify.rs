@@ -27,7 +27,6 @@ use crate::status::Status;
 use crate::terminal::{Format, Page, Terminal};
 use crate::waiting;
 
-/// The most outputs that are listed.
 const OUTPUTS_LISTED: usize = 12;
 /// The most reasons that are listed for layers that were not tested.
 const REASONS_LISTED: usize = 6;
@@ -145,7 +144,6 @@ impl BeforeWriting {
     /// Seconds that loading or running a model may take.
     const SECONDS: u64 = 600;
 
-    /// Compares the result of a change with the model that was read.
     pub(crate) fn compare(&self, input: &Input, result: &Model) -> Result<Verdict, Failure> {
         if !self.verify {
             return Ok(Verdict::Agree(None));
@@ -283,7 +281,6 @@ pub(crate) fn failure(error: VerifyError) -> Failure {
 const GOOD: Style = AnsiColor::Green.on_default();
 const BAD: Style = AnsiColor::Red.on_default();
 
-/// Writes a report for reading.
 pub(crate) fn text(report: &Report) -> String {
     let mut text = String::new();
     let verdict = match report.same {

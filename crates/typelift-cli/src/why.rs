@@ -31,7 +31,6 @@ use crate::{paint, strip};
 /// The number of sources, and of layers that refuse their inputs, that are named without `--all`.
 const MOST_SOURCES: usize = 8;
 const MOST_REFUSED: usize = 3;
-/// The deepest indentation.
 const MOST_INDENT: usize = 16;
 
 /// Explain where a tensor's element type comes from
@@ -172,7 +171,6 @@ impl Args {
     }
 }
 
-/// Prints an answer in the requested format.
 fn answer<A: Serialize>(
     format: Format,
     file: &str,

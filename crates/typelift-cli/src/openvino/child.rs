@@ -43,7 +43,6 @@ fn python_command(python: &Path) -> Command {
     command
 }
 
-/// A running Python.
 pub(super) struct Running {
     group: Group,
     requests: ChildStdin,

@@ -121,7 +121,6 @@ fn short(text: &str) -> String {
     if lines.is_empty() { text.trim().to_owned() } else { lines.join("\n") }
 }
 
-/// Describes a tensor in a request.
 fn described(tensor: &Tensor) -> Value {
     json!({ "type": tensor.element_type.name(), "shape": tensor.dims })
 }

@@ -80,7 +80,6 @@ pub(super) fn save(model: &Model, path: &Path) -> Result<(), Failure> {
     model.save_with(path, options).map_err(|error| Failure::new(error.to_string()).of(path))
 }
 
-/// The style in which candidates are written.
 fn style() -> WriteOptions {
     WriteOptions { canonical: true, refresh_ports: true, ..WriteOptions::default() }
 }
@@ -116,7 +115,6 @@ pub(super) struct Command {
     expected: OnceLock<ExitStatus>,
 }
 
-/// End of a command.
 enum Ended {
     With(ExitStatus, Vec<u8>),
     TooLate,

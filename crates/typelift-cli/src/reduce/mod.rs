@@ -106,7 +106,6 @@ fn parse_code(text: &str) -> Result<Code, String> {
     })
 }
 
-/// A reduction as JSON has it.
 #[derive(Serialize)]
 struct Report<'a> {
     file: FileName<'a>,
@@ -121,7 +120,6 @@ struct Report<'a> {
     steps: &'a [Step],
     /// The constants whose values --weights replaced; `null` if it was not given or not applied.
     stripped: Option<StrippedReport>,
-    /// True if --anonymize was applied.
     anonymized: bool,
 }
 

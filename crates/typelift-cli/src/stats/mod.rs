@@ -67,7 +67,6 @@ struct Document<'a> {
     ran: Option<&'a Ran>,
 }
 
-/// Numbers at lengths that were given.
 #[derive(Serialize)]
 struct AtLengths {
     lengths: BTreeMap<String, i64>,

@@ -17,7 +17,6 @@ const BLOCKS: usize = 8;
 const LARGEST: usize = 5;
 const OPERATIONS: usize = 12;
 
-/// Formats the statistics on one screen.
 pub(super) fn text(
     file: &str,
     stats: &Stats,

@@ -63,7 +63,6 @@ fn is_float8(ty: ElementType) -> bool {
     matches!(ty, F8E4M3 | F8E5M2)
 }
 
-/// True for a float that promotes.
 fn is_float(ty: ElementType) -> bool {
     ty.is_float() && !is_float8(ty)
 }
@@ -210,7 +209,6 @@ enum Integers {
     F64,
 }
 
-/// Requirement on the ranks.
 #[derive(Clone, Copy, PartialEq)]
 enum Ranks {
     Any,

@@ -64,7 +64,6 @@ pub(super) fn emptied<J: Judge>(search: &mut Search<'_, J>) -> Result<(), Halt<J
 /// Parameter or Result of a layer's body.
 #[derive(Clone)]
 struct BodyEnd {
-    /// The place of the layer.
     place: Place,
     layer: LayerId,
     at: usize,

@@ -9,7 +9,6 @@ use typelift::{LayerId, Model, infer};
 
 use super::{Judge, Reduced, Reduction, Step, Stopped, keep, layers};
 
-/// State of a reduction.
 pub(super) struct Search<'a, J: Judge> {
     settings: &'a Reduction,
     judge: &'a J,

@@ -17,7 +17,6 @@ impl<'a> Quoted<'a> {
         Self { text, bare: is_bare }
     }
 
-    /// Quotes always.
     pub(crate) fn text(text: &'a str) -> Self {
         Self { text, bare: |_| false }
     }

@@ -153,7 +153,6 @@ struct GraphCheck<'a> {
     /// Errors of reading and inference.
     errors: &'a Errors<'a>,
     source: &'a str,
-    /// Place of the current graph.
     place: Place,
     diagnostics: Vec<Diagnostic>,
     constants: Vec<Constant<'a>>,

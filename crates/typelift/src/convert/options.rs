@@ -23,7 +23,6 @@ use crate::promotion::passes::Align;
 #[error("{0}")]
 pub struct OptionError(String);
 
-/// Options that exclude each other.
 const EXCLUSIVE: [&[&str]; 2] =
     [&["compress", "decompress", "quantize", "dequantize"], &["keep_noop_converts", "eliminate_converts"]];
 
@@ -132,7 +131,6 @@ pub(super) fn align<'de, D: Deserializer<'de>>(from: D) -> Result<Align, D::Erro
     one_of(name, &known.collect::<Vec<_>>()).map_err(D::Error::custom)
 }
 
-/// Options for the Converts to remove.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Converts {

@@ -81,7 +81,6 @@ impl Edit<'_> {
         Ok(())
     }
 
-    /// Changes the entries of the port maps of a layer's bodies.
     fn relabel(&mut self, layer: LayerId, change: impl Fn(&mut PortMapEntry)) {
         let bodies = self.graph.layer(layer).map_or(0, |owner| owner.bodies().len());
         for at in 0..bodies {

@@ -33,7 +33,6 @@ pub struct Change {
     constant: Option<Box<CheckedConstant>>,
 }
 
-/// A constant whose values were checked.
 #[derive(Clone, Debug, PartialEq)]
 struct CheckedConstant {
     layer: LayerRef,
@@ -137,7 +136,6 @@ pub enum Action {
 #[derive(Default)]
 pub(crate) struct Changes {
     pub(crate) list: Vec<Change>,
-    /// The current graph.
     pub(crate) place: Place,
     pub(crate) weights: Weights,
     /// True if a new Convert that loses nothing is recorded by its id only.

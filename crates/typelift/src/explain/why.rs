@@ -405,7 +405,6 @@ impl<'a> PathSearch<'a> {
     }
 }
 
-/// The types of a layer's outputs.
 type OutputTypes = SmallVec<[ElementType; 4]>;
 
 /// Results of a layer's rule, without changes and with changes. `None` means that the rule accepts no change.

@@ -169,7 +169,6 @@ struct FindingEntry<'a> {
     proof: Option<&'a Proof>,
 }
 
-/// Subject of a finding for a program.
 #[derive(Debug, Serialize)]
 struct SubjectEntry<'a> {
     kind: SubjectKind,

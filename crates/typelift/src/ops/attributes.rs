@@ -16,7 +16,6 @@ use crate::model::shape::Shape;
 /// Values of a list attribute, usually few.
 pub(crate) type List<T> = SmallVec<[T; 6]>;
 
-/// An attribute of an operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Attr {
     pub(crate) name: &'static str,
@@ -259,7 +258,6 @@ pub(crate) enum Finding {
     Refused(Fault),
 }
 
-/// Value of an attribute, by its kind.
 #[derive(Clone, Copy, Debug)]
 enum AttrValue {
     /// The layer does not have the attribute, or its text cannot be parsed.

@@ -336,7 +336,6 @@ fn transposed(cx: &mut Context, lead: usize, channels: fn(&Context) -> Result<Di
     cx.finish(element_type, [dim(data, 0), channels].into_iter().chain(dims).collect())
 }
 
-/// The input names of a DeformableConvolution.
 const DEFORMABLE_INPUTS: [&str; 4] = ["data", "offsets", "filters", "mask"];
 
 fn deformable_convolution(cx: &mut Context) -> Result<(), Fault> {

@@ -72,7 +72,6 @@ const DIRECTION: Attr =
     Attr::new("direction", AttrKind::Enum(&["forward", "reverse", "bidirectional"])).default("forward");
 const LINEAR_BEFORE_RESET: Attr = Attr::new("linear_before_reset", AttrKind::Bool).default("false");
 
-/// Kind of recurrent network.
 struct Network {
     gates: i64,
     /// The number of states, which are passed from one step to the next.

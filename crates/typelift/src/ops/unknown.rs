@@ -4,7 +4,6 @@ use super::{LAST_OPSET, Operation, Release, all, file_spelling, revisions};
 use crate::base::{foreign, names};
 use crate::findings::{Code, Message, Text, message};
 
-/// Finding about an unknown operation.
 pub(crate) struct UnknownOperation {
     /// The code of the finding. It is an error if OpenVINO has the operation in another set or under another name,
     /// because then it belongs to no extension.

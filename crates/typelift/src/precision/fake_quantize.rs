@@ -131,7 +131,6 @@ impl RangedConstant {
     }
 }
 
-/// The form in which levels are stored.
 #[derive(Clone, Copy)]
 struct LevelStorage {
     element_type: ElementType,

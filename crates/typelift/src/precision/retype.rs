@@ -67,7 +67,6 @@ impl RetypingPlan {
 struct Borders {
     version: IrVersion,
     names: HashSet<String>,
-    /// The Converts that have the name of an output.
     named: HashSet<LayerId>,
     made: HashMap<(Output, ElementType), Output>,
 }

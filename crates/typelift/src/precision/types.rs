@@ -63,7 +63,6 @@ pub struct RetypingPlan {
     pub(super) graphs: Vec<GraphPlan>,
 }
 
-/// New types of the layers in one graph.
 #[derive(Clone, Debug)]
 pub(super) struct GraphPlan {
     pub(super) place: Place,

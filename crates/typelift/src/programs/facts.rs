@@ -80,7 +80,6 @@ pub(super) struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    /// Collects the facts of an inferred model.
     pub(super) fn new(model: &'a Model, file: Option<&'a Path>) -> Self {
         let is_attention =
             |layer: &Layer| layer.operation().is_some_and(|row| row.name() == "ScaledDotProductAttention");

@@ -62,7 +62,6 @@ pub fn fitting_part(model: &Model, file: Option<&Path>) -> Option<String> {
     fits.then(|| check.part.to_string())
 }
 
-/// A model as a part of a program.
 struct PartCheck<'a> {
     facts: Facts<'a>,
     program: Program,

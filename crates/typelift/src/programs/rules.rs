@@ -11,7 +11,6 @@ use super::parts::Part::{self, *};
 use crate::findings::Severity::{self, Error, Note, Warning};
 use crate::findings::SubjectKind::{self, File, Input, Key, Output, State};
 
-/// A requirement of a program.
 pub(super) struct Rule {
     /// The parts that models play for which it holds.
     pub(super) parts: &'static [Part],

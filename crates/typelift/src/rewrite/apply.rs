@@ -373,7 +373,6 @@ struct Sweep<'s> {
     named: &'s HashMap<String, Output>,
     memory: &'s mut Memory,
     sites: Vec<Site>,
-    /// Constants that were added to the current graph.
     constants: Added,
     skipped: Vec<RewriteError>,
     /// True if a rule was not applied, so that another rule may match there.

@@ -31,7 +31,6 @@ impl Bound {
         }
     }
 
-    /// The bound tensors, if there are any.
     pub(super) fn tensors(&self) -> &[Output] {
         match self {
             Self::Tensor(tensor) => std::slice::from_ref(tensor),

@@ -26,7 +26,6 @@ pub(super) struct Build<'b, 'm> {
     pub(super) edit: &'b mut Edit<'m>,
     pub(super) side: &'b Side,
     pub(super) names: &'b [Name],
-    /// Bindings by name.
     pub(super) bound: &'b [Option<Bound>],
     pub(super) variables: &'b [Option<compact_str::CompactString>],
     pub(super) matched: &'b [Matched<'b>],
@@ -39,7 +38,6 @@ pub(super) struct Build<'b, 'm> {
     pub(super) added: Vec<LayerId>,
     /// Layers that were added for this match. Equal terms share a layer.
     pub(super) shared: Vec<(Ready, LayerId)>,
-    /// The losses of new constants.
     pub(super) losses: Cell<Losses>,
     /// The name of the root, for default names of new layers.
     pub(super) scope: Option<String>,
@@ -570,7 +568,6 @@ impl Build<'_, '_> {
         Ok(())
     }
 
-    /// Formats the numbers of a term as an attribute.
     fn attribute_text(&self, rows: &[&ops::Operation], name: &str, term: usize) -> Result<String, EditError> {
         let array = Evaluator { plain: true, ..self.evaluator() }.array(term, None).map_err(refusal)?;
         let kind = rows.iter().find_map(|row| row.attribute(name)).map(|attribute| attribute.kind);

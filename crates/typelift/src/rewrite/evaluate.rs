@@ -46,7 +46,6 @@ pub(super) struct Evaluator<'a> {
     pub(super) variable_names: &'a [String],
     /// True if numbers have no element type, as in conditions.
     pub(super) plain: bool,
-    /// The losses of new constants.
     pub(super) losses: Cell<Losses>,
     /// The numbers of the blocks of the layers, if they are kept for several matches.
     pub(super) blocks: Option<&'a OnceCell<BlockNumbers>>,

@@ -152,7 +152,6 @@ fn values_of(exact: &mut Exact, graph: &Graph, output: Output) -> Option<Arc<Arr
     values.encode().filter(|_| fits).map(|_| Arc::new(values))
 }
 
-/// Replaces a layer by constants.
 pub(super) fn replace(
     edit: &mut Edit<'_>,
     bound: &Bindings,

@@ -81,7 +81,6 @@ impl Losses {
         }
     }
 
-    /// Counts the losses of a conversion.
     pub(super) fn of_conversion(from: &Array, to: &Array) -> Self {
         let mut losses = Self::default();
         match (&from.data, &to.data) {

@@ -44,7 +44,6 @@ impl Pattern {
     }
 }
 
-/// Extent of a match.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Depth {
     /// Every requirement of a rule.
@@ -65,7 +64,6 @@ pub(super) fn miss(subject: &Subject, pattern: &Pattern, layer: &Layer) -> Optio
     if search.run(layer) { None } else { search.miss }
 }
 
-/// Search for a match of a pattern.
 pub(super) struct Search<'a> {
     pub(super) subject: &'a Subject<'a>,
     pub(super) pattern: &'a Pattern,

@@ -47,7 +47,6 @@ struct SizedNode {
     range: (i64, i64),
 }
 
-/// All expressions of a model.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Arena {
     entries: Vec<SizedNode>,
@@ -618,7 +617,6 @@ impl Arena {
         })
     }
 
-    /// The symbols of an expression, each once.
     pub(super) fn symbols(&self, expr: Expr) -> Vec<usize> {
         let (mut found, mut pending) = (Vec::new(), vec![expr]);
         while let Some(next) = pending.pop() {

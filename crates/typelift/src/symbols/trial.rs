@@ -164,7 +164,6 @@ impl Shapes {
     }
 }
 
-/// Search for lengths, symbol by symbol.
 struct LengthSearch<'s> {
     shapes: &'s Shapes,
     steps: usize,

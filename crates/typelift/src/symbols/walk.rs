@@ -19,7 +19,6 @@ pub(super) type Length = Option<Expr>;
 /// The dimensions of a tensor of known rank.
 pub(super) type Dims = SmallVec<[Length; 6]>;
 
-/// What is known of a tensor.
 #[derive(Clone, Default)]
 pub(super) struct Tensor {
     /// `None` if the rank is unknown.

@@ -53,7 +53,6 @@ pub(super) fn join(model: &Model, found: &mut Vec<Diagnostic>) {
     remove(found, &suppressed);
 }
 
-/// Removes the findings at these positions.
 fn remove(found: &mut Vec<Diagnostic>, gone: &HashSet<usize>) {
     let mut at = 0..;
     found.retain(|_| at.next().is_none_or(|at| !gone.contains(&at)));

@@ -23,7 +23,6 @@ const FROM_TABLE: usize = 6;
 const FROM_SISTERS: usize = 4;
 /// Maximum number of attribute pairs that are swapped.
 const PAIRS: usize = 64;
-/// Attribute with the name of a variable.
 const VARIABLE: &str = "variable_id";
 
 impl Site<'_> {

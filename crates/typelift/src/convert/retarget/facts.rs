@@ -5,7 +5,6 @@ use crate::rewrite::Match;
 /// The replacement in the [notation](crate::rewrite::notation), or the reason why there is none.
 pub(super) type Written = Result<String, String>;
 
-/// Writes a list of numbers in the notation.
 pub(super) fn list<T: ToString>(numbers: impl IntoIterator<Item = T>) -> String {
     let numbers: Vec<_> = numbers.into_iter().map(|number| number.to_string()).collect();
     format!("[{}]", numbers.join(", "))

@@ -209,7 +209,6 @@ fn by_name(before: &Side<'_>, after: &Side<'_>) -> Vec<(usize, usize)> {
     names.into_iter().filter_map(|(name, a)| Some((a, *others.get(name)?))).collect()
 }
 
-/// The layers whose name is unique.
 fn unique<'a>(side: &Side<'a>) -> HashMap<&'a str, usize> {
     let mut names = HashMap::<&str, Option<usize>>::default();
     for (at, layer) in side.layers.iter().enumerate() {

@@ -135,7 +135,6 @@ impl Diff {
     }
 }
 
-/// True for constants that were added or removed.
 fn is_constant(group: &Alike<'_>) -> bool {
     let is_whole = |change: &&Change| matches!(change.kind, ChangeKind::Added | ChangeKind::Removed);
     group.changes.iter().all(|change| is_whole(change) && change.operation == "Const")

@@ -19,7 +19,6 @@ use crate::model::graph::{Graph, Layer, LayerId, LayerMap, numbered_prefix};
 /// Minimum number of layers of a block. A block that occurs only twice needs more.
 pub(super) const LEAST: usize = 4;
 
-/// Block that was found by name.
 pub(super) struct Block {
     /// Name of the block: the names of its layers up to the number, `model.layers.17`.
     pub(super) name: String,

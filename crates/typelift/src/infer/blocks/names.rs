@@ -10,7 +10,6 @@ use std::collections::BTreeSet;
 use crate::model::graph::{Graph, Layer, LayerId, LayerMap};
 use crate::ops::{self, LayerKind, Macs};
 
-/// The separators of modules in names.
 pub(crate) const SEPARATORS: [char; 2] = ['.', '/'];
 
 /// The name of each data layer with a module: its own, or the common start of its neighbours' names, which ends in a

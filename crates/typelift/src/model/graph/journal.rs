@@ -15,7 +15,6 @@ use super::{BackEdge, Body, EditError, Graph, Input, Layer, LayerId, Names, Outp
 use crate::base::hash::{HashMap, HashSet};
 use crate::base::span::Span;
 
-/// Change recorded in the journal.
 #[derive(Clone, Debug)]
 pub(super) enum Record {
     Added(NodeIndex),

@@ -247,7 +247,6 @@ pub(crate) fn tile(_: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     data.pick(&lists.collect::<Option<Vec<_>>>()?, ZERO)
 }
 
-/// Evaluates Broadcast, in every mode.
 pub(crate) fn broadcast(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     let (data, dims) = (inputs.first()?, inferred_dims(evaluation)?);
     let at_the_end = || dims.len().checked_sub(data.dims.len());

@@ -103,7 +103,6 @@ pub(crate) fn forget(model: &mut Model) -> Result<(), EditError> {
     Ok(())
 }
 
-/// Quantization of one constant.
 struct Quantizer<'e, 'm> {
     graph: &'e mut Edit<'m>,
     constant: &'e QuantizedConstant,
@@ -201,7 +200,6 @@ fn redirect(graph: &mut Edit<'_>, consumers: Vec<Input>, value: Output) -> Resul
     Ok(())
 }
 
-/// Constants that replace a quantized one.
 struct NewConstants {
     source: Arc<Source>,
     recent: Arc<Recent>,

@@ -16,7 +16,6 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// The order of the layers of a graph.
     pub(super) fn of(graph: &Graph) -> Self {
         let all = from_the_end(graph);
         let mut numbers = numbered_from_inputs(graph, &all);

@@ -69,7 +69,6 @@ pub(super) struct Group<'a> {
     pub(super) subject: &'a Subject<'a>,
     /// All inputs of the layer.
     pub(super) operands: &'a [Operand],
-    /// The positions of the inputs in the group.
     pub(super) inputs: &'a [usize],
 }
 

@@ -49,7 +49,6 @@ pub(crate) fn infer_by_rules(model: &mut Model, rules: RuleSet) -> (Vec<Diagnost
 struct Aligner {
     rules: RuleSet,
     weights: Weights,
-    /// State of the current graph.
     scope: AlignedGraph,
     /// States of the surrounding graphs, outermost first.
     outer: Vec<AlignedGraph>,

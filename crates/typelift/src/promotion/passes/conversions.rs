@@ -21,7 +21,6 @@ pub(super) struct Conversions {
 }
 
 impl Conversions {
-    /// Collects all Converts in the graph.
     pub(super) fn of(graph: &Graph) -> Self {
         let mut conversions = Self::default();
         for id in graph.topological_order().unwrap_or_default() {

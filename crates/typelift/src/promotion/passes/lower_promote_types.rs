@@ -186,7 +186,6 @@ struct Promotion {
     ports: [Promoted; 2],
 }
 
-/// Output of a ConvertPromoteTypes.
 #[derive(Clone, Copy)]
 struct Promoted {
     /// The promoted tensor.

@@ -9,7 +9,6 @@ use super::NotationError;
 pub(crate) struct Cursor<'a> {
     pub(crate) text: &'a str,
     pub(crate) at: usize,
-    /// End of the text to parse.
     pub(crate) end: usize,
 }
 

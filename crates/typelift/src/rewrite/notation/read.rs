@@ -22,7 +22,6 @@ use crate::text::xml::{self, WriteOptions};
 
 /// Maximum number of bytes of all constants, because listings are for reading and testing.
 const MOST_BYTES: usize = 1 << 28;
-/// Alignment of constants in the weights.
 const ALIGNMENT: usize = 64;
 
 impl Model {

@@ -18,7 +18,6 @@ struct ChainItem {
 }
 
 impl Parser<'_> {
-    /// Parses a pattern with its arithmetic.
     pub(super) fn chain(&mut self) -> Result<usize, NotationError> {
         self.patterns(&[("+", 1.0), ("-", -1.0)], ChainKind::Sum)
     }

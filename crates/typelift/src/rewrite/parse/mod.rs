@@ -40,7 +40,6 @@ impl FromStr for Pattern {
     }
 }
 
-/// Parses a rule, or a pattern alone.
 pub(super) fn rule(
     text: &str,
     range: Range<usize>,

@@ -21,7 +21,6 @@ pub(super) struct Statement {
     pub(super) kind: &'static Kind,
     /// The text for errors and reports, without expressions.
     pub(super) text: String,
-    /// The name by which other statements find it.
     pub(super) name: String,
     pub(super) value: Option<Arc<Formula>>,
     file: Option<PathBuf>,

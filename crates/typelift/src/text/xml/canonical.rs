@@ -10,7 +10,6 @@ use super::tokens::{decode, encode, is_name};
 use crate::model::graph::{Body, Direction, Graph, InputPort, Layer, Model, OutputConstraints};
 use crate::model::shape::Shape;
 
-/// Prints the whole model.
 pub(super) fn model(model: &Model) -> String {
     let out = String::with_capacity(model.source.len());
     let mut printer = Printer::new(&model.source, Layout::CANONICAL, model.constraints, out);

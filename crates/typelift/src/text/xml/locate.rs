@@ -40,13 +40,11 @@ pub(crate) fn locate(source: &str, span: Span, element: &str, attribute: &str) -
     root.tag_span
 }
 
-/// A start tag in the text.
 pub(crate) struct Tag {
     pub(crate) name: Span,
     pub(crate) span: Span,
     /// The parent element, by position; `None` for the outermost ones.
     pub(crate) parent: Option<usize>,
-    /// The attributes: name and value.
     pub(crate) attributes: SmallVec<[(Span, Span); 4]>,
 }
 

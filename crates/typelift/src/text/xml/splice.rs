@@ -166,7 +166,6 @@ type Print<'p, 'a> = &'p dyn Fn(&mut Printer<'a>);
 /// Function that prints the port map or back edges of a body.
 type PrintBody<'a> = fn(&mut Printer<'a>, &Body);
 
-/// Elements that were found in the text of a layer.
 #[derive(Default)]
 struct LayerElements<'l, 'a> {
     data: bool,

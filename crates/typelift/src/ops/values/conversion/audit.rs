@@ -84,7 +84,6 @@ impl Audit {
         self.overflowed + self.wrapped + self.saturated
     }
 
-    /// The losses that happen.
     pub(crate) fn losses(self) -> Fidelity {
         let counts = [
             (Loss::Rounds, self.rounded + self.vanished),
