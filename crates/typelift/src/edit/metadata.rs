@@ -58,6 +58,10 @@ impl Model {
     /// model.set_rt_info("runtime_options/KV_CACHE_PRECISION", "f16")?;
     /// assert_eq!(model.rt_info("runtime_options/KV_CACHE_PRECISION").as_deref(), Some("f16"));
     /// assert_eq!(model.rt_info("runtime_options"), None, "it is a group");
+    /// assert_eq!(model.rt_info_entries(), [("runtime_options/KV_CACHE_PRECISION".to_owned(), "f16".to_owned())]);
+    /// assert!(typelift::xml::write(&model, Default::default()).contains(r#"<KV_CACHE_PRECISION value="f16" />"#));
+    /// assert!(model.remove_rt_info("runtime_options/KV_CACHE_PRECISION"));
+    /// assert!(!model.remove_rt_info("runtime_options"), "a group without values is removed too");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn rt_info(&self, path: &str) -> Option<String> {
@@ -69,15 +73,6 @@ impl Model {
     ///
     /// # Errors
     /// [`EditError::Other`] if the path names a group, or continues after a value.
-    ///
-    /// # Examples
-    /// ```
-    /// # let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
-    /// model.set_rt_info("runtime_options/ACTIVATIONS_SCALE_FACTOR", "8.0")?;
-    /// let text = typelift::xml::write(&model, Default::default());
-    /// assert!(text.contains(r#"<ACTIVATIONS_SCALE_FACTOR value="8.0" />"#));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn set_rt_info(&mut self, path: &str, value: &str) -> Result<(), EditError> {
         let old = self.graph.rt_info.as_deref().unwrap_or("<rt_info></rt_info>");
         let new = with_value(old, &keys(path), value);
@@ -88,15 +83,6 @@ impl Model {
 
     /// Removes a metadata value of the model, or a group with all its values. Groups without values are removed. False if
     /// nothing has this path.
-    ///
-    /// # Examples
-    /// ```
-    /// # let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
-    /// model.set_rt_info("runtime_options/KV_CACHE_PRECISION", "f16")?;
-    /// assert!(model.remove_rt_info("runtime_options/KV_CACHE_PRECISION"));
-    /// assert!(!model.remove_rt_info("runtime_options"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn remove_rt_info(&mut self, path: &str) -> bool {
         let new = self.graph.rt_info.as_deref().and_then(|old| without_value(old, &keys(path)));
         let is_there = new.is_some();
@@ -105,14 +91,6 @@ impl Model {
     }
 
     /// Returns the metadata values of the model with their paths, in the order of the file.
-    ///
-    /// # Examples
-    /// ```
-    /// # let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
-    /// model.set_rt_info("runtime_options/KV_CACHE_PRECISION", "f16")?;
-    /// assert_eq!(model.rt_info_entries(), [("runtime_options/KV_CACHE_PRECISION".to_owned(), "f16".to_owned())]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn rt_info_entries(&self) -> Vec<(String, String)> {
         let leaves = self.graph.rt_info.as_deref().map(leaves).unwrap_or_default();
         let path = |keys: Vec<String>| keys.iter().map(|key| quoted(key)).collect::<Vec<_>>().join("/");
@@ -203,15 +181,6 @@ impl Layer {
     }
 
     /// Returns the names under which [`rt_info`](Self::rt_info) has a value.
-    ///
-    /// # Examples
-    /// ```
-    /// # let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
-    /// let relu = model.graph().find("relu")?;
-    /// model.edit(|graph| graph.set_rt_info(relu, "origin", "block 3"))?;
-    /// assert_eq!(model.graph().layer(relu).unwrap().rt_info_names(), ["origin"]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn rt_info_names(&self) -> Vec<String> {
         self.rt_info.as_deref().map(names_of).unwrap_or_default()
     }
@@ -233,8 +202,11 @@ impl Edit<'_> {
     ///     graph.set_rt_info(relu, "primitives_priority", "cpu:jit")?;
     ///     graph.set_rt_info(relu, "origin", "block 3")
     /// })?;
-    /// let relu = model.graph().layer(relu).unwrap();
-    /// assert_eq!(relu.rt_info("origin").as_deref(), Some("block 3"));
+    /// let layer = model.graph().layer(relu).unwrap();
+    /// assert_eq!(layer.rt_info("origin").as_deref(), Some("block 3"));
+    /// assert_eq!(layer.rt_info_names(), ["primitives_priority", "origin"]);
+    /// model.edit(|graph| graph.remove_rt_info(relu, "origin"))?;
+    /// assert_eq!(model.graph().layer(relu).unwrap().rt_info("origin"), None);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_rt_info(&mut self, id: LayerId, name: &str, value: &str) -> Result<(), EditError> {
@@ -268,18 +240,6 @@ impl Edit<'_> {
     ///
     /// # Errors
     /// [`EditError::NoLayer`].
-    ///
-    /// # Examples
-    /// ```
-    /// # let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
-    /// let relu = model.graph().find("relu")?;
-    /// model.edit(|graph| {
-    ///     graph.set_rt_info(relu, "origin", "block 3")?;
-    ///     graph.remove_rt_info(relu, "origin")
-    /// })?;
-    /// assert_eq!(model.graph().layer(relu).unwrap().rt_info("origin"), None);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn remove_rt_info(&mut self, id: LayerId, name: &str) -> Result<(), EditError> {
         let old = self.layer(id).ok_or(EditError::NoLayer(id))?.rt_info.as_deref();
         let new = old.and_then(|old| without_entry(old, name));

@@ -73,12 +73,7 @@ impl Model {
     /// ```
     /// use typelift::Model;
     /// use typelift::graph::NewLayer;
-    /// let mut model = Model::from_xml(r#"<net name="n" version="11"><layers>
-    ///     <layer id="0" name="x" type="Parameter" version="opset1"><data shape="?,3" element_type="f16"/>
-    ///         <output><port id="0" precision="FP16"><dim>-1</dim><dim>3</dim></port></output></layer>
-    ///     <layer id="1" name="y" type="ReLU" version="opset1"><input><port id="0"/></input>
-    ///         <output><port id="1" precision="FP16"><dim>-1</dim><dim>3</dim></port></output></layer>
-    /// </layers><edges><edge from-layer="0" from-port="0" to-layer="1" to-port="0"/></edges></net>"#)?;
+    /// let mut model = Model::from_text("x = Parameter : f16[?,3]\ny = Relu(x)")?;
     /// let y = model.graph().find("y")?;
     /// model.edit(|graph| {
     ///     graph.replace_in_place(y, NewLayer::new("Elu", "opset1").with_attribute("alpha", 0.5), &[graph.find("x")?.output(0)])
@@ -263,9 +258,11 @@ impl Edit<'_> {
     /// ```
     /// # use typelift::Model;
     /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
-    /// let (x, relu) = (model.graph().tensor("x")?, model.graph().find("relu")?);
+    /// let (x, scaled, relu) = (model.graph().tensor("x")?, model.graph().tensor("scaled")?, model.graph().find("relu")?);
     /// model.edit(|graph| graph.connect(x, relu.input(0)))?;
     /// assert_eq!(model.graph().producers(relu), [Some(x)]);
+    /// model.edit(|graph| graph.connect_all([(scaled, relu.input(0))]))?;
+    /// assert_eq!(model.graph().producers(relu), [Some(scaled)]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn connect(&mut self, from: Output, to: Input) -> Result<(), EditError> {
@@ -278,17 +275,6 @@ impl Edit<'_> {
     ///
     /// # Errors
     /// The errors of [`connect`](Self::connect).
-    ///
-    /// # Examples
-    /// ```
-    /// # use typelift::Model;
-    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
-    /// let (x, scaled) = (model.graph().tensor("x")?, model.graph().tensor("scaled")?);
-    /// let uses: Vec<_> = model.graph().consumers(scaled).collect();
-    /// model.edit(|graph| graph.connect_all(uses.into_iter().map(|input| (x, input))))?;
-    /// assert_eq!(model.graph().consumers(scaled).count(), 0);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn connect_all(&mut self, wires: impl IntoIterator<Item = (Output, Input)>) -> Result<(), EditError> {
         let wires: Vec<_> = wires.into_iter().collect();
         wires.iter().try_for_each(|&(from, _)| self.check_source(from))?;
@@ -324,19 +310,6 @@ impl Edit<'_> {
     ///
     /// # Errors
     /// [`EditError::NoLayer`].
-    ///
-    /// # Examples
-    /// ```
-    /// # use typelift::Model;
-    /// # use typelift::graph::NewLayer;
-    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
-    /// let y = model.graph().tensor("y")?;
-    /// model.edit(|graph| {
-    ///     let sigmoid = graph.insert_after(y, NewLayer::new("Sigmoid", "opset1"), &[])?;
-    ///     graph.copy_metadata(y.layer, sigmoid)
-    /// })?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn copy_metadata(&mut self, from: LayerId, to: LayerId) -> Result<(), EditError> {
         let rt_info = self.graph.checked(from)?.rt_info.clone();
         self.set_metadata(to, rt_info)
@@ -406,9 +379,11 @@ impl Edit<'_> {
     /// ```
     /// # use typelift::Model;
     /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
-    /// let result = model.find_output("y")?;
+    /// let (result, relu) = (model.find_output("y")?, model.graph().find("relu")?);
     /// model.edit(|graph| graph.remove(result))?;
     /// assert_eq!(model.outputs().count(), 0);
+    /// model.edit(|graph| graph.remove_all(&[relu]))?;
+    /// assert_eq!(model.graph().len(), 3);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn remove(&mut self, id: LayerId) -> Result<(), EditError> {
@@ -420,16 +395,6 @@ impl Edit<'_> {
     /// # Errors
     /// [`EditError::NoLayer`]; [`EditError::InUse`] if one of them feeds a layer that is kept; [`EditError::Joined`]
     /// for a Parameter or Result of a body that [its port map](Self::set_port_map) names.
-    ///
-    /// # Examples
-    /// ```
-    /// # use typelift::Model;
-    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
-    /// let (result, relu) = (model.find_output("y")?, model.graph().find("relu")?);
-    /// model.edit(|graph| graph.remove_all(&[relu, result]))?;
-    /// assert_eq!(model.graph().len(), 3);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn remove_all(&mut self, layers: &[LayerId]) -> Result<(), EditError> {
         let is_end = |&id: &LayerId| {
             let kind = self.layer(id).map(ops::kind);
@@ -448,8 +413,6 @@ impl Edit<'_> {
     /// # Examples
     /// ```
     /// # use typelift::Model;
-    /// # use typelift::graph::NewLayer;
-    /// # use typelift::promote::ElementType;
     /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
     /// model.edit(|graph| {
     ///     assert_eq!(graph.unused_name("relu".to_owned()), "relu_2");
@@ -470,9 +433,15 @@ impl Edit<'_> {
     /// ```
     /// # use typelift::Model;
     /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
-    /// let relu = model.graph().find("relu")?;
-    /// model.edit(|graph| graph.set_name(relu, "activation"))?;
+    /// let (relu, y, result) = (model.graph().find("relu")?, model.graph().tensor("y")?, model.find_output("y")?);
+    /// model.edit(|graph| {
+    ///     graph.set_name(relu, "activation")?;
+    ///     graph.set_names(y, vec!["logits".into(), "scores".into()])?;
+    ///     graph.set_output_names(result, vec!["chosen".into()])
+    /// })?;
     /// assert_eq!(model.graph().find("activation")?, relu);
+    /// assert_eq!(model.graph().tensor("scores")?, y);
+    /// assert_eq!(model.find_output("chosen")?, result);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_name(&mut self, id: LayerId, name: &str) -> Result<(), EditError> {
@@ -484,16 +453,6 @@ impl Edit<'_> {
     ///
     /// # Errors
     /// [`EditError::NoLayer`], [`EditError::NoOutput`]; [`EditError::EmptyName`].
-    ///
-    /// # Examples
-    /// ```
-    /// # use typelift::Model;
-    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
-    /// let y = model.graph().tensor("y")?;
-    /// model.edit(|graph| graph.set_names(y, vec!["logits".into(), "scores".into()]))?;
-    /// assert_eq!(model.graph().tensor("scores")?, y);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn set_names(&mut self, output: Output, names: Vec<String>) -> Result<(), EditError> {
         self.graph.checked_output(output)?;
         check_names(&names)?;
@@ -505,16 +464,6 @@ impl Edit<'_> {
     ///
     /// # Errors
     /// [`EditError::NoLayer`]; [`EditError::EmptyName`].
-    ///
-    /// # Examples
-    /// ```
-    /// # use typelift::Model;
-    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
-    /// let result = model.find_output("y")?;
-    /// model.edit(|graph| graph.set_output_names(result, vec!["scores".into()]))?;
-    /// assert_eq!(model.find_output("scores")?, result);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn set_output_names(&mut self, result: LayerId, names: Vec<String>) -> Result<(), EditError> {
         check_names(&names)?;
         self.changed(result)?.output_names = (!names.is_empty()).then(|| join_names(names).into());

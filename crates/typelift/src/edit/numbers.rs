@@ -39,6 +39,8 @@ impl Layer {
     /// # let model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
     /// let scale = model.graph().layer(model.graph().find("scale")?).unwrap();
     /// assert_eq!(scale.numbers(model.weights()), Some(vec![2.0]));
+    /// assert_eq!(scale.sample(model.weights(), 1000), Some(vec![2.0]));
+    /// assert_eq!(scale.bytes(model.weights()), Some(2_f32.to_le_bytes().to_vec()));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn numbers(&self, weights: &Weights) -> Option<Vec<f64>> {
@@ -48,15 +50,6 @@ impl Layer {
 
     /// Returns about `most` values of a constant in runs that are spread evenly over it, or all values if they are no
     /// more; `None` for other layers, for strings, and for missing weights.
-    ///
-    /// # Examples
-    /// ```
-    /// # use typelift::Model;
-    /// # let model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
-    /// let scale = model.graph().layer(model.graph().find("scale")?).unwrap();
-    /// assert_eq!(scale.sample(model.weights(), 1000), Some(vec![2.0]));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn sample(&self, weights: &Weights, most: usize) -> Option<Vec<f64>> {
         let (element_type, dims) = self.stored_as()?;
         let count = element_count(&dims)?;
@@ -72,15 +65,6 @@ impl Layer {
     }
 
     /// Returns the stored bytes of a constant of any element type; `None` for other layers and for missing weights.
-    ///
-    /// # Examples
-    /// ```
-    /// # use typelift::Model;
-    /// # let model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
-    /// let scale = model.graph().layer(model.graph().find("scale")?).unwrap();
-    /// assert_eq!(scale.bytes(model.weights()), Some(2_f32.to_le_bytes().to_vec()));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn bytes(&self, weights: &Weights) -> Option<Vec<u8>> {
         let (offset, size) = (self.byte_count("offset").filter(|_| ops::is_constant(self))?, self.byte_count("size")?);
         weights.read(offset, usize::try_from(size).ok()?)

@@ -203,19 +203,6 @@ impl Edit<'_> {
     ///
     /// # Errors
     /// [`EditError::NoLayer`].
-    ///
-    /// # Examples
-    /// ```
-    /// # let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
-    /// use typelift::edit::precision_marks::Marks;
-    /// use typelift::graph::NewLayer;
-    /// let y = model.graph().tensor("y")?;
-    /// model.edit(|graph| {
-    ///     let sigmoid = graph.insert_after(y, NewLayer::new("Sigmoid", "opset1"), &[])?;
-    ///     graph.set_marks(sigmoid, &Marks::precise())
-    /// })?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn set_marks(&mut self, id: LayerId, marks: &Marks) -> Result<(), EditError> {
         let old = self.layer(id).ok_or(EditError::NoLayer(id))?.rt_info.as_deref();
         let new = marks.write(old).map(Into::into);

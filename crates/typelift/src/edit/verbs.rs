@@ -134,11 +134,15 @@ impl Edit<'_> {
     /// ```
     /// # use typelift::Model;
     /// # use typelift::graph::NewLayer;
+    /// # use typelift::promote::ElementType;
     /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
     /// let y = model.graph().tensor("y")?;
     /// let softmax = NewLayer::new("Softmax", "opset8").with_attribute("axis", -1);
     /// let softmax = model.edit(|graph| graph.insert_after(y, softmax, &[]))?;
     /// assert_eq!(model.graph().tensor("y")?, softmax.output(0));
+    /// let result = model.find_output("y")?;
+    /// model.edit(|graph| graph.insert_before(result.input(0), NewLayer::convert(ElementType::F16), &[]))?;
+    /// assert_eq!(model.graph().output(model.graph().tensor("y")?).unwrap().element_type(), ElementType::F16);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn insert_after(&mut self, tensor: Output, new: NewLayer, others: &[Output]) -> Result<LayerId, EditError> {
@@ -151,18 +155,6 @@ impl Edit<'_> {
     ///
     /// # Errors
     /// The errors of [`add`](Self::add); [`EditError::NoInput`] if the input is not connected.
-    ///
-    /// # Examples
-    /// ```
-    /// # use typelift::Model;
-    /// # use typelift::graph::NewLayer;
-    /// # use typelift::promote::ElementType;
-    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
-    /// let result = model.find_output("y")?;
-    /// model.edit(|graph| graph.insert_before(result.input(0), NewLayer::convert(ElementType::F16), &[]))?;
-    /// assert_eq!(model.graph().output(model.graph().tensor("y")?).unwrap().element_type(), ElementType::F16);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn insert_before(&mut self, input: Input, new: NewLayer, others: &[Output]) -> Result<LayerId, EditError> {
         let tensor = self.producer(input).ok_or(EditError::NoInput(input))?;
         self.insert(tensor, new, others, &[input])
@@ -239,8 +231,15 @@ impl Edit<'_> {
     /// # use typelift::Model;
     /// # use typelift::promote::ElementType;
     /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
-    /// let half = model.edit(|graph| graph.constant(ElementType::F16, &[], &0x3800_u16.to_le_bytes()))?;
+    /// let scale = model.graph().find("scale")?;
+    /// let (half, mean) = model.edit(|graph| {
+    ///     graph.set_constant(scale, ElementType::F32, &[], &0.5_f32.to_le_bytes())?;
+    ///     let half = graph.constant(ElementType::F16, &[], &0x3800_u16.to_le_bytes())?;
+    ///     Ok((half, graph.constant_of(&[3, 1, 1], &[123.675_f32, 116.28, 103.53])?))
+    /// })?;
     /// assert_eq!(model.graph().output(half).unwrap().to_string(), "f16[]");
+    /// assert_eq!(model.graph().output(mean).unwrap().to_string(), "f32[3,1,1]");
+    /// assert_eq!(model.graph().layer(scale).unwrap().attribute("offset"), Some("64"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn constant(&mut self, ty: ElementType, dims: &[i64], bytes: &[u8]) -> Result<Output, EditError> {
@@ -263,15 +262,6 @@ impl Edit<'_> {
     ///
     /// # Errors
     /// The errors of [`constant`](Self::constant).
-    ///
-    /// # Examples
-    /// ```
-    /// # use typelift::Model;
-    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
-    /// let mean = model.edit(|graph| graph.constant_of(&[3, 1, 1], &[123.675_f32, 116.28, 103.53]))?;
-    /// assert_eq!(model.graph().output(mean).unwrap().to_string(), "f32[3,1,1]");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn constant_of<T: Element>(&mut self, dims: &[i64], values: &[T]) -> Result<Output, EditError> {
         let mut bytes = Vec::with_capacity(size_of_val(values));
         values.iter().for_each(|value| value.write(&mut bytes));
@@ -283,17 +273,6 @@ impl Edit<'_> {
     ///
     /// # Errors
     /// The errors of [`constant`](Self::constant); [`EditError::NoLayer`].
-    ///
-    /// # Examples
-    /// ```
-    /// # use typelift::Model;
-    /// # use typelift::promote::ElementType;
-    /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
-    /// let scale = model.graph().find("scale")?;
-    /// model.edit(|graph| graph.set_constant(scale, ElementType::F32, &[], &0.5_f32.to_le_bytes()))?;
-    /// assert_eq!(model.graph().layer(scale).unwrap().attribute("offset"), Some("64"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn set_constant(&mut self, id: LayerId, ty: ElementType, dims: &[i64], bytes: &[u8]) -> Result<(), EditError> {
         let constant = self.constant_layer(ty, dims, bytes)?;
         self.replace_in_place(id, constant, &[])

@@ -164,17 +164,11 @@ impl fmt::Display for Rule {
 ///
 /// # Examples
 /// ```
-/// let mut model = typelift::Model::from_xml(r#"<net name="n" version="11"><layers>
-///     <layer id="0" name="x" type="Parameter" version="opset1"><data shape="?" element_type="f16"/>
-///         <output><port id="0" precision="FP16"/></output></layer>
-///     <layer id="1" name="y" type="ReLU" version="opset1"><input><port id="0"/></input>
-///         <output><port id="1" precision="FP16"/></output></layer>
-/// </layers><edges><edge from-layer="0" from-port="0" to-layer="1" to-port="0"/></edges></net>"#)?;
-/// typelift::infer(&mut model);
+/// let model = typelift::Model::from_text("x = Parameter : f16[?]\ny = Relu(x)")?;
 /// let derivation = typelift::why(&model, "y").unwrap();
 /// assert_eq!(derivation.steps[0].rule.to_string(), "the type of input 0");
 /// assert_eq!(derivation.steps[1].rule.to_string(), "attribute element_type=\"f16\"");
-/// # Ok::<(), typelift::findings::Diagnostics>(())
+/// # Ok::<(), typelift::rewrite::notation::NotationError>(())
 /// ```
 pub fn why(model: &Model, name: &str) -> Result<Derivation, FindError> {
     let unknown = || FindError::Unknown(name.to_owned());

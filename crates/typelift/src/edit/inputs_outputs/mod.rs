@@ -319,15 +319,12 @@ impl Model {
     ///
     /// # Examples
     /// ```
-    /// let mut model = typelift::Model::from_xml(r#"<net name="n" version="11"><layers>
-    ///     <layer id="0" name="x" type="Parameter" version="opset1"><data shape="?,3" element_type="f16"/>
-    ///         <output><port id="0" precision="FP16"><dim>-1</dim><dim>3</dim></port></output></layer>
-    /// </layers></net>"#)?;
+    /// let mut model = typelift::Model::from_text("x = Parameter : f16[?,3]")?;
     /// let x = model.set_input("x", None, Some(&"[1..8,3]".parse().unwrap())).unwrap();
     /// assert!(typelift::infer(&mut model).is_empty());
     /// assert_eq!(model.graph().layer(x).unwrap().outputs()[0].shape().to_string(), "[1..8,3]");
     /// assert!(typelift::xml::write(&model, Default::default()).contains(r#"shape="1..8,3""#));
-    /// # Ok::<(), typelift::findings::Diagnostics>(())
+    /// # Ok::<(), typelift::rewrite::notation::NotationError>(())
     /// ```
     pub fn set_input(
         &mut self,
@@ -391,17 +388,13 @@ impl Model {
     /// # Examples
     /// ```
     /// # use typelift::promote::ElementType;
-    /// let mut model = typelift::Model::from_xml(r#"<net name="n" version="11"><layers>
-    ///     <layer id="0" name="x" type="Parameter" version="opset1"><data shape="2" element_type="f32"/>
-    ///         <output><port id="0" precision="FP32"><dim>2</dim></port></output></layer>
-    ///     <layer id="1" name="y" type="Result" version="opset1"><input><port id="0"/></input></layer>
-    /// </layers><edges><edge from-layer="0" from-port="0" to-layer="1" to-port="0"/></edges></net>"#)?;
+    /// let mut model = typelift::Model::from_text("x = Parameter : f32[2]\ny = Result(x)")?;
     /// model.convert_input("x", ElementType::U8).unwrap();
     /// model.convert_output("y", ElementType::F16).unwrap();
     /// assert!(typelift::infer(&mut model).is_empty());
     /// let types: Vec<_> = model.graph().layers().flat_map(|layer| layer.outputs()).map(|port| port.element_type()).collect();
     /// assert_eq!(types, [ElementType::U8, ElementType::F32, ElementType::F16]);
-    /// # Ok::<(), typelift::findings::Diagnostics>(())
+    /// # Ok::<(), typelift::rewrite::notation::NotationError>(())
     /// ```
     pub fn convert_input(&mut self, name: &str, element_type: ElementType) -> Result<Vec<Change>, InterfaceError> {
         let id = self.find_input(name)?;

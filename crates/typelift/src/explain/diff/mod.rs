@@ -240,20 +240,12 @@ pub struct Consequence {
 ///
 /// # Examples
 /// ```
-/// let xml = |ty| format!(r#"<net name="n" version="11"><layers>
-///     <layer id="0" name="x" type="Parameter" version="opset1"><data shape="?" element_type="{ty}"/>
-///         <output><port id="0" precision="FP16"/></output></layer>
-///     <layer id="1" name="y" type="ReLU" version="opset1"><input><port id="0"/></input>
-///         <output><port id="1" precision="FP16"/></output></layer>
-/// </layers><edges><edge from-layer="0" from-port="0" to-layer="1" to-port="0"/></edges></net>"#);
-/// let (mut before, mut after) = (typelift::Model::from_xml(&xml("f16"))?, typelift::Model::from_xml(&xml("f32"))?);
-/// typelift::infer(&mut before);
-/// typelift::infer(&mut after);
-/// let diff = typelift::diff(&before, &after);
+/// let model = |ty| typelift::Model::from_text(&format!("x = Parameter : {ty}[?]\ny = Relu(x)"));
+/// let diff = typelift::diff(&model("f16")?, &model("f32")?);
 /// assert_eq!(diff.changes.len(), 1);
 /// assert_eq!(diff.changes[0].path, "x");
 /// assert_eq!(diff.changes[0].follows[0].path, "y");
-/// # Ok::<(), typelift::findings::Diagnostics>(())
+/// # Ok::<(), typelift::rewrite::notation::NotationError>(())
 /// ```
 #[must_use]
 pub fn diff(before: &Model, after: &Model) -> Diff {

@@ -187,7 +187,7 @@ impl Request {
     /// Creates the plan for a model. The weights of layers in `kept` are not quantized.
     ///
     /// # Errors
-    /// The errors of [`QuantizationPlan::of`], and a finding for each name of a plan file that no constant with weights has.
+    /// The errors of [`QuantizationPlan::of`], and a finding for each name of a plan file that no constant has.
     pub fn plan(&self, model: &Model, kept: &Kept) -> Result<QuantizationPlan, Vec<Diagnostic>> {
         match self {
             Self::Settings(settings) => QuantizationPlan::of(model, settings, kept),
