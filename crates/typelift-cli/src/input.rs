@@ -363,7 +363,11 @@ impl Input {
             return Err(Failure::new(format!("`{}` is not OpenVINO IR", path.display())).help(advice).of(path));
         }
         let read = || {
-            let file = File::open(path)?;
+            let file = File::open(path).map_err(|error| match error.kind() {
+                // A name that Windows does not allow is the name of no file.
+                ErrorKind::InvalidFilename if cfg!(windows) => ErrorKind::NotFound.into(),
+                _ => error,
+            })?;
             let stamp = Stamp::of(&file)?;
             let is_file = file.metadata()?.is_file();
             let bytes = xml::read_bytes(&file, stamp.length())?;
