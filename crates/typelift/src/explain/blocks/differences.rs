@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use typelift_promote::ElementType;
 
+use super::wiring::{self, Flow};
 use super::{Block, HashMap};
 use crate::findings::grouped;
 use crate::infer::blocks::NAMELESS;
@@ -21,6 +22,8 @@ pub(crate) struct Form {
     pub(super) words: BTreeMap<(String, String), u64>,
     /// The multiply-accumulate operations.
     pub(super) macs: u64,
+    /// The tensors that its layers read.
+    pub(super) wiring: wiring::Wiring,
     /// The number of layers that join a tensor of the block with one from outside, such as an Add at the end of a skip
     /// connection. It is a consequence of the operations and not compared.
     pub(super) joins: usize,
@@ -28,7 +31,8 @@ pub(crate) struct Form {
 
 impl PartialEq for Form {
     fn eq(&self, other: &Self) -> bool {
-        ASPECTS.iter().all(|(_, is_alike)| is_alike(self, other))
+        // The last ones are compared soonest.
+        ASPECTS.iter().rev().all(|(_, is_alike)| is_alike(self, other))
     }
 }
 
@@ -101,28 +105,45 @@ fn types(
     (false, (!text.is_empty()).then(|| format!("{verb} {}", text.join(", "))))
 }
 
+/// Siblings of one form, by their positions.
+type Kind<'a> = (&'a Form, Vec<usize>);
+
 /// Describes for each sibling how it differs from the form of most of them; nothing for those of that form. Where most do
 /// not agree, the first sibling says that all differ.
-fn compare(forms: &[&Form], names: &[&str]) -> Vec<Vec<String>> {
-    let mut kinds: Vec<(&Form, usize, usize)> = Vec::new();
+fn compare(flow: Flow<'_>, blocks: &[&Block]) -> Vec<Vec<String>> {
+    let forms: Vec<&Form> = blocks.iter().map(|block| &block.form).collect();
+    let mut kinds: Vec<Kind<'_>> = Vec::new();
     for (at, form) in forms.iter().enumerate() {
-        match kinds.iter_mut().find(|(known, ..)| known == form) {
-            Some((_, count, _)) => *count += 1,
-            None => kinds.push((form, 1, at)),
+        match kinds.iter_mut().find(|(known, _)| known == form) {
+            Some((_, members)) => members.push(at),
+            None => kinds.push((form, vec![at])),
         }
     }
+    let mut words = vec![Vec::new(); forms.len()];
     // Among equally frequent forms the first is the usual one.
-    let Some(&(usual, count, first)) = kinds.iter().rev().max_by_key(|(_, count, _)| *count) else { return Vec::new() };
-    if count * 2 <= forms.len() {
-        let mut words = vec![Vec::new(); forms.len()];
-        let family = short(names[first]).trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches(['.', '/']);
+    let Some((usual, members)) = kinds.iter().rev().max_by_key(|(_, members)| members.len()) else { return words };
+    if members.len() * 2 <= forms.len() {
+        let family =
+            short(&blocks[members[0]].name).trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches(['.', '/']);
         let family =
             if [NAMELESS, "block", "blocks"].contains(&family) { String::new() } else { format!(" of {family}") };
         words[0] =
-            vec![format!("the {} blocks{family} differ from each other: {}", forms.len(), aspects(forms, names))];
+            vec![format!("the {} blocks{family} differ from each other: {}", forms.len(), aspects(&kinds, blocks))];
         return words;
     }
-    forms.iter().map(|form| form.differences(usual, forms)).collect()
+    let usual_at = members[0];
+    for (form, members) in kinds.iter().filter(|(form, _)| form != usual) {
+        let differences = form.differences(usual, &forms);
+        for &at in members {
+            let lent = form.wiring.lent.saturating_sub(usual.wiring.lent);
+            let lends = if lent == 1 { "a tensor".to_owned() } else { format!("{} tensors", grouped(lent as u64)) };
+            words[at].extend((lent > 0).then(|| format!("computes {lends} that several siblings read")));
+            words[at].extend(differences.iter().cloned());
+            let is_rewired = form.operations == usual.operations && form.wiring != usual.wiring;
+            words[at].extend(is_rewired.then(|| wiring::difference(flow, blocks[at], blocks[usual_at])));
+        }
+    }
+    words
 }
 
 /// The siblings of a block, of which this many are alike: `its 11 siblings`, `9 of its 11 siblings`.
@@ -132,17 +153,23 @@ fn siblings(alike: usize, others: usize) -> String {
 
 /// The properties in which blocks differ, the cause first, with the blocks that differ from most: `operations in block 6,
 /// stored bytes`.
-fn aspects(forms: &[&Form], names: &[&str]) -> String {
+fn aspects(kinds: &[Kind<'_>], blocks: &[&Block]) -> String {
     let mut words = Vec::new();
     for (word, is_alike) in ASPECTS {
-        let counts: Vec<usize> =
-            forms.iter().map(|form| forms.iter().filter(|other| is_alike(form, other)).count()).collect();
-        let most = counts.iter().copied().max().unwrap_or(0);
-        let others = names.iter().zip(&counts).filter(|(_, count)| **count < most).map(|(name, _)| short(name));
-        let others: Vec<&str> = others.collect();
+        // The form that most are like, if there is one: each form takes away from those that are not like it.
+        let (mut usual, mut lead) = (kinds[0].0, 0);
+        for (form, members) in kinds {
+            match members.len() {
+                count if is_alike(form, usual) => lead += count,
+                count if count <= lead => lead -= count,
+                count => (usual, lead) = (form, count - lead),
+            }
+        }
+        let others = kinds.iter().filter(|(form, _)| !is_alike(form, usual)).flat_map(|(_, members)| members);
+        let others: Vec<&str> = others.map(|&at| short(&blocks[at].name)).collect();
         match others.len() {
-            _ if most == forms.len() => {}
-            1..=2 if most * 2 > forms.len() => words.push(format!("{word} in {}", others.join(" and "))),
+            0 => {}
+            1..=2 if others.len() * 2 < blocks.len() => words.push(format!("{word} in {}", others.join(" and "))),
             _ => words.push((*word).to_owned()),
         }
     }
@@ -159,6 +186,7 @@ const ASPECTS: &[(&str, IsAlike)] = &[
         let [own, others] = words;
         own.eq(others)
     }),
+    ("wiring", |one, other| one.operations != other.operations || one.wiring == other.wiring),
     ("computed types", |one, other| one.computed == other.computed),
     ("stored bytes", |one, other| one.stored == other.stored),
     ("MACs", |one, other| one.macs == other.macs),
@@ -171,18 +199,21 @@ fn short(name: &str) -> &str {
 }
 
 /// Describes the differences between the blocks of each family, and between numbered siblings inside each block.
-pub(crate) fn describe(blocks: &mut [Block]) {
+pub(crate) fn describe(flow: Flow<'_>, blocks: &mut [Block]) {
     let mut members = HashMap::<usize, Vec<usize>>::default();
     for (at, block) in blocks.iter_mut().enumerate() {
-        describe(&mut block.blocks);
+        describe(flow, &mut block.blocks);
         if let Some(family) = block.family {
             members.entry(family).or_default().push(at);
         }
     }
     for members in members.into_values() {
-        let (forms, names): (Vec<_>, Vec<_>) =
-            members.iter().map(|&at| (&blocks[at].form, blocks[at].name.as_str())).unzip();
-        for (at, differs) in members.into_iter().zip(compare(&forms, &names)) {
+        let siblings: Vec<&Block> = members.iter().map(|&at| &blocks[at]).collect();
+        for (&at, wiring) in members.iter().zip(wiring::of(flow, &siblings)) {
+            blocks[at].form.wiring = wiring;
+        }
+        let siblings: Vec<&Block> = members.iter().map(|&at| &blocks[at]).collect();
+        for (at, differs) in members.into_iter().zip(compare(flow, &siblings)) {
             blocks[at].differs = differs;
         }
     }

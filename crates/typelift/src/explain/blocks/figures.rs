@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use typelift_promote::{ElementType, Kind};
 
+use super::wiring::Flow;
 use super::{Block, Form, StoredWeights};
 use crate::base::hash::{HashMap, HashSet};
 use crate::explain::stats::{Census, by_size, counted};
@@ -38,6 +39,10 @@ impl<'a> Figures<'a> {
         Self { graph, roles: roles(graph), schemes, operands }
     }
 
+    pub(super) fn flow(&self) -> Flow<'_> {
+        Flow { graph: self.graph, roles: &self.roles }
+    }
+
     pub(crate) fn is_data(&self, layer: LayerId) -> bool {
         self.roles.get(layer) == Some(&Role::Data)
     }
@@ -45,6 +50,7 @@ impl<'a> Figures<'a> {
     /// Layers as a block without number and scopes.
     pub(super) fn block(&self, place: &Place, name: &str, layers: Vec<LayerId>) -> Block {
         let (mut form, mut census, mut macs) = (Form::default(), Census::default(), Macs::default());
+        let (mut operations, mut words) = (BTreeMap::<&str, u64>::new(), BTreeMap::<(&str, &str, &str), u64>::new());
         let mut weights = BTreeMap::<(ElementType, Option<Scheme>), StoredWeights>::new();
         let mut parameters = 0;
         let own: HashSet<LayerId> = layers.iter().copied().collect();
@@ -57,11 +63,10 @@ impl<'a> Figures<'a> {
                 parameters += if bytes > 0 { self.parameters(layer, element_type) } else { 0 };
                 *form.stored.entry(element_type).or_default() += bytes;
             } else {
-                *form.operations.entry(layer.ty().to_owned()).or_default() += 1;
+                *operations.entry(layer.ty()).or_default() += 1;
                 let settings: Vec<&str> = layer.operation().into_iter().flat_map(|it| it.settings()).collect();
                 for attribute in layer.attributes().iter().filter(|it| settings.contains(&it.name())) {
-                    let word = format!("{}=\"{}\"", attribute.name(), attribute.value());
-                    *form.words.entry((layer.ty().to_owned(), word)).or_default() += 1;
+                    *words.entry((layer.ty(), attribute.name(), attribute.value())).or_default() += 1;
                 }
             }
             if self.is_data(layer.id()) {
@@ -74,6 +79,11 @@ impl<'a> Figures<'a> {
             macs = macs.and(ops::macs(self.graph, layer));
         }
         form.macs = macs.count;
+        form.operations = operations.into_iter().map(|(operation, count)| (operation.to_owned(), count)).collect();
+        let worded = |((operation, name, value), count): ((&str, &str, &str), u64)| {
+            ((operation.to_owned(), format!("{name}=\"{value}\"")), count)
+        };
+        form.words = words.into_iter().map(worded).collect();
         Block {
             name: name.to_owned(),
             path: place.path_to(name),

@@ -11,6 +11,7 @@
 mod differences;
 mod figures;
 mod scopes;
+mod wiring;
 
 use serde::{Serialize, Serializer};
 use typelift_promote::ElementType;
@@ -24,7 +25,7 @@ use crate::precision::schemes::Scheme;
 use crate::symbols::Formulas;
 
 use self::differences::Form;
-pub(crate) use self::differences::describe;
+use self::differences::describe;
 pub(crate) use self::figures::Figures;
 
 /// The blocks of a model and its bodies.
@@ -119,16 +120,20 @@ impl Blocks {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn new(model: &Model) -> Self {
+        Self::of(Division::of_graphs(model))
+    }
+
+    pub(crate) fn of(graphs: Vec<Division<'_>>) -> Self {
         let mut list = Vec::new();
-        for (place, graph) in model.walk() {
-            let mut found = Division::new(&place, graph, model.weights());
-            for block in found.blocks.iter_mut().filter(|block| block.number.is_some()) {
+        for mut found in graphs {
+            let is_divided = found.blocks.iter().any(|block| block.number.is_some());
+            for block in found.blocks.iter_mut().filter(|block| block.number.is_some() || !is_divided) {
                 block.blocks = scopes::scopes(&found.figures, &found.names, block);
+                describe(found.figures.flow(), &mut block.blocks);
             }
-            describe(&mut found.blocks);
             list.append(&mut found.blocks);
             for (name, layers) in [("shared by several", found.shared), ("not used", found.unused)] {
-                list.push(found.figures.block(&place, name, layers));
+                list.push(found.figures.block(&found.place, name, layers));
             }
         }
         list.retain(|block| !block.layers.is_empty());
@@ -168,6 +173,7 @@ impl Blocks {
 
 /// Blocks of one graph without scopes, and the constants that belong to none of them.
 pub(crate) struct Division<'a> {
+    place: Place,
     pub(crate) figures: Figures<'a>,
     names: Names<'a>,
     pub(crate) blocks: Vec<Block>,
@@ -176,16 +182,21 @@ pub(crate) struct Division<'a> {
 }
 
 impl<'a> Division<'a> {
-    pub(crate) fn new(place: &Place, graph: &'a Graph, weights: &Weights) -> Self {
+    pub(crate) fn of_graphs(model: &'a Model) -> Vec<Self> {
+        model.walk().map(|(place, graph)| Self::new(place, graph, model.weights())).collect()
+    }
+
+    fn new(place: Place, graph: &'a Graph, weights: &Weights) -> Self {
         let figures = Figures::new(graph, weights);
         let found = parts(graph, &figures.roles);
         let block = |part: blocks::Part| Block {
             number: part.number,
             family: part.family,
-            ..figures.block(place, &part.name, part.layers)
+            ..figures.block(&place, &part.name, part.layers)
         };
-        let blocks = found.parts.into_iter().map(block).collect();
-        Self { figures, names: found.names, blocks, shared: found.shared, unused: found.unused }
+        let mut blocks: Vec<Block> = found.parts.into_iter().map(block).collect();
+        describe(figures.flow(), &mut blocks);
+        Self { place, figures, names: found.names, blocks, shared: found.shared, unused: found.unused }
     }
 }
 

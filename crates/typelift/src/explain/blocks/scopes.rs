@@ -10,12 +10,18 @@ use crate::model::graph::{Graph, LayerId};
 
 /// The smallest number of layers of a scope.
 const LEAST: usize = 2;
+/// The smallest number of layers of a graph without blocks that is divided into scopes.
+const LEAST_OF_GRAPH: usize = 100;
 
-/// The scopes of a block's layers, as far as several layers share them and others do not.
+/// The scopes of a block's layers, as far as several layers share them and others do not; or of a large graph's layers,
+/// if it has no blocks.
 pub(super) fn scopes(figures: &Figures, names: &Names<'_>, block: &Block) -> Vec<Block> {
-    let name = plain(&block.name);
+    if block.number.is_none() && block.layers.len() < LEAST_OF_GRAPH {
+        return Vec::new();
+    }
+    let name = if block.number.is_some() { plain(&block.name) } else { "" };
     let scopes = scopes_of_layers(figures, names, name, &block.layers);
-    let module = &block.name[..block.name.len() - name.len()];
+    let module = if name.is_empty() { "" } else { &block.name[..block.name.len() - name.len()] };
     inside(figures, block, &scopes, &NamePrefix { module, name })
 }
 
@@ -44,7 +50,9 @@ fn inside(figures: &Figures, block: &Block, scopes: &HashMap<LayerId, &str>, aro
         if layers.len() == block.layers.len() {
             return inside(figures, block, scopes, &scope);
         }
-        if comes_back(figures, &block.layers, &layers) {
+        // A scope of nearly all layers of a graph tells nothing.
+        let is_whole = around.name.is_empty() && layers.len() * 5 > block.layers.len() * 4;
+        if is_whole || comes_back(figures, &block.layers, &layers) {
             let part = Block { layers, ..block.clone() };
             found.extend(inside(figures, &part, scopes, &scope));
             continue;
@@ -80,7 +88,7 @@ fn comes_back(figures: &Figures, block: &[LayerId], scope: &[LayerId]) -> bool {
 /// The scope one step deeper than `outer`: `a.b` of `a.b.c` in `a`.
 fn next<'a>(scope: &'a str, outer: &str) -> Option<&'a str> {
     let rest = scope.strip_prefix(outer)?;
-    let start = outer.len() + rest.starts_with(SEPARATORS).then_some(1)?;
+    let start = if outer.is_empty() { 0 } else { outer.len() + rest.starts_with(SEPARATORS).then_some(1)? };
     let length = scope[start..].find(SEPARATORS).unwrap_or(scope.len() - start);
     Some(&scope[..start + length])
 }

@@ -11,7 +11,7 @@ use typelift_promote::{ElementType, Fidelity};
 
 use crate::base::hash::HashMap;
 use crate::edit::precision_marks::Marks;
-use crate::explain::blocks::{Block, Division, Figures, describe};
+use crate::explain::blocks::{Block, Blocks, Division, Figures};
 use crate::explain::stats::{Census, TypeCount, Weight, by_size, map_of, name_of};
 use crate::findings::{Diagnostic, Severity};
 use crate::infer::blocks::{Indices, StoredPaths};
@@ -105,8 +105,19 @@ impl PrecisionMap {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn new(model: &Model, found: &[Diagnostic]) -> Self {
+        Self::of(model, found, &Division::of_graphs(model))
+    }
+
+    /// Creates the map and finds the [blocks](Blocks::new) in one pass.
+    #[must_use]
+    pub fn with_blocks(model: &Model, found: &[Diagnostic]) -> (Self, Blocks) {
+        let graphs = Division::of_graphs(model);
+        (Self::of(model, found, &graphs), Blocks::of(graphs))
+    }
+
+    fn of(model: &Model, found: &[Diagnostic], graphs: &[Division<'_>]) -> Self {
         let mut building = Building { model, found: findings(found), census: Census::default(), rows: Vec::new() };
-        building.build();
+        building.build(graphs);
         Self { rows: fold(building.rows) }
     }
 
@@ -144,9 +155,7 @@ struct Building<'a> {
 }
 
 impl Building<'_> {
-    fn build(&mut self) {
-        let model = self.model;
-        let graphs: Vec<_> = model.walk().map(|(place, graph)| Division::new(&place, graph, model.weights())).collect();
+    fn build(&mut self, graphs: &[Division<'_>]) {
         let mut users = Users::default();
         let blocks = graphs.iter().flat_map(|found| found.blocks.iter().map(|block| (found.figures.graph, block)));
         for (at, (graph, block)) in blocks.enumerate() {
@@ -154,16 +163,15 @@ impl Building<'_> {
                 users.entry(range).and_modify(|user| *user = user.filter(|&it| it == at)).or_insert(Some(at));
             }
         }
-        for found in &graphs {
+        for found in graphs {
             users.extend(found.shared.iter().filter_map(|&id| Some((constant_range(found.figures.graph, id)?, None))));
         }
         let (mut several, mut unused, mut in_blocks) = (Vec::new(), Vec::new(), 0);
-        for mut found in graphs {
+        for found in graphs {
             let graph = found.figures.graph;
-            describe(&mut found.blocks);
             let stored = StoredPaths::new(graph, &found.figures.roles);
             let indices = Indices::new(graph, &found.figures.roles);
-            for block in found.blocks {
+            for block in &found.blocks {
                 let (elsewhere, own): (Vec<LayerId>, Vec<LayerId>) = block
                     .layers
                     .iter()
@@ -171,11 +179,11 @@ impl Building<'_> {
                 in_blocks += elsewhere.len();
                 several.extend(elsewhere.into_iter().map(|id| (graph, id)));
                 let paths = paths::of(&found.figures, &stored, &block.layers);
-                let row = Row { paths, ..self.row(&found.figures, block, &own, &indices) };
+                let row = Row { paths, ..self.row(&found.figures, block.clone(), &own, &indices) };
                 self.rows.push(row);
             }
-            several.extend(found.shared.into_iter().map(|id| (graph, id)));
-            unused.extend(found.unused.into_iter().map(|id| (graph, id)));
+            several.extend(found.shared.iter().map(|&id| (graph, id)));
+            unused.extend(found.unused.iter().map(|&id| (graph, id)));
         }
         self.rest("shared by several", &several, in_blocks);
         self.rest("not used", &unused, 0);

@@ -18,6 +18,8 @@ use crate::model::graph::{Graph, Layer, LayerId, LayerMap, numbered_prefix};
 
 /// Minimum number of layers of a block. A block that occurs only twice needs more.
 pub(super) const LEAST: usize = 4;
+/// Minimum number of layers of a block whose name is that of larger siblings.
+const LEAST_OF_SIBLING: usize = 2;
 
 pub(super) struct Block {
     /// Name of the block: the names of its layers up to the number, `model.layers.17`.
@@ -77,7 +79,8 @@ fn stem(name: &str) -> &str {
     name.trim_end_matches(|c: char| c.is_ascii_digit())
 }
 
-/// Finds the blocks in the names of layers, in topological order. A block needs a few layers and a sibling.
+/// Finds the blocks in the names of layers, in topological order. A block needs a few layers and a sibling. A family
+/// begins where its first block ends: a decoder that looks at its own input first is after the encoder.
 fn blocks(order: &[&Layer], names: &Names<'_>) -> Vec<Block> {
     let mut places = BTreeMap::<&str, Vec<usize>>::new();
     for (at, layer) in order.iter().enumerate() {
@@ -85,17 +88,20 @@ fn blocks(order: &[&Layer], names: &Names<'_>) -> Vec<Block> {
             places.entry(prefix).or_default().push(at);
         }
     }
-    places.retain(|_, places| places.len() >= LEAST);
+    places.retain(|_, places| places.len() >= LEAST_OF_SIBLING);
     let mut families = BTreeMap::<&str, usize>::new();
-    places.keys().for_each(|name| *families.entry(stem(name)).or_default() += 1);
+    let large = places.iter().filter(|(_, places)| places.len() >= LEAST);
+    large.for_each(|(name, _)| *families.entry(stem(name)).or_default() += 1);
     families.retain(|_, siblings| *siblings > 1);
     let number: HashMap<&str, usize> = families.into_keys().enumerate().map(|(at, stem)| (stem, at)).collect();
     let siblings = places.into_iter().filter_map(|(name, places)| Some((*number.get(stem(name))?, name, places)));
-    let mut found: Vec<_> = siblings.map(|(family, name, places)| (places[places.len() / 2], family, name)).collect();
-    // Families stay together, at the position of their first block.
+    // Families stay together.
     let mut first = HashMap::<usize, usize>::default();
-    for &(place, family, _) in &found {
-        first.entry(family).and_modify(|known| *known = place.min(*known)).or_insert(place);
+    let mut found = Vec::new();
+    for (family, name, places) in siblings {
+        let end = places.last().copied().unwrap_or(0);
+        first.entry(family).and_modify(|known| *known = end.min(*known)).or_insert(end);
+        found.push((places[places.len() / 2], family, name));
     }
     found.sort_by_key(|&(place, family, _)| (first.get(&family).copied(), family, place));
     found.into_iter().map(|(_, family, name)| Block { name: name.to_owned(), family, layers: Vec::new() }).collect()

@@ -49,6 +49,13 @@ impl<'a> Names<'a> {
         self.0.get(layer).copied()
     }
 
+    /// True if layers have names of the source framework, all of the same module.
+    pub(super) fn are_of_one_module<'l>(&self, layers: impl Iterator<Item = &'l Layer>) -> bool {
+        let named = layers.filter_map(|layer| self.get(layer.id())).filter(|name| name.contains("::"));
+        let mut modules = named.map(|name| module_of(name, ""));
+        modules.next().flatten().is_some_and(|first| modules.all(|module| module == Some(first)))
+    }
+
     /// Finds the next names below each layer without a name.
     fn next(&self, graph: &Graph, order: &[&'a Layer]) -> LayerMap<Next<'a>> {
         let mut found = LayerMap::<Next<'a>>::new(graph);
@@ -140,10 +147,11 @@ fn common<'a>(one: &'a str, other: &str) -> &'a str {
     &one[..end.map_or(0, |at| at + 1)]
 }
 
-/// The module in a name inside of a block: `layers.3.mlp` of `layers.3.mlp/aten::add/Add`.
+/// The module in a name inside of a block: `layers.3.mlp` of `layers.3.mlp/aten::add/Add`. The name of the whole model
+/// as a block is empty.
 pub(crate) fn module_of<'a>(name: &'a str, block: &str) -> Option<&'a str> {
     let name = plain(name);
-    let rest = name.strip_prefix(block).filter(|rest| rest.starts_with(SEPARATORS))?;
+    let rest = name.strip_prefix(block).filter(|rest| block.is_empty() || rest.starts_with(SEPARATORS))?;
     // A word with `::` is an operation of the source framework.
     let end = match rest.find("::") {
         Some(at) => rest[..at].rfind(SEPARATORS)?,

@@ -1,6 +1,8 @@
 //! Division of a graph into repeated blocks, found by name and by structure, and the layers between them.
 
-use super::membership::Membership;
+use std::collections::BTreeSet;
+
+use super::membership::{LEAST, Membership};
 use super::names::Names;
 use super::repeats::Repeat;
 use super::roles::{Role, in_order};
@@ -47,7 +49,7 @@ pub(crate) fn parts<'a>(graph: &'a Graph, roles: &LayerMap<Role>) -> Parts<'a> {
     let mut pieces = Vec::new();
     let mut family = named.blocks.iter().map(|block| block.family + 1).max().unwrap_or(0);
     for at in 0..=named.blocks.len() {
-        flow.divide(&named.gaps[at], &mut family, &mut pieces);
+        flow.divide(&names, &named.gaps[at], &mut family, &mut pieces);
         if let Some(block) = named.blocks.get(at) {
             pieces.push(DraftPart { block: Some((block.name.clone(), block.family)), layers: block.layers.clone() });
         }
@@ -184,11 +186,11 @@ impl<'a> Flow<'a> {
     }
 
     /// Divides layers into blocks that repeat by structure, and the layers between. `places` are their positions.
-    fn divide(&self, places: &[usize], family: &mut usize, pieces: &mut Vec<DraftPart>) {
+    fn divide(&self, names: &Names<'_>, places: &[usize], family: &mut usize, pieces: &mut Vec<DraftPart>) {
         let mut at = 0;
         let layers =
             |start: usize, end: usize| places[start..end].iter().map(|&place| self.order[place].id()).collect();
-        for block in self.repeated(places, family) {
+        for block in self.repeated(names, places, family) {
             if at < block.start {
                 pieces.push(DraftPart { block: None, layers: layers(at, block.start) });
             }
@@ -202,20 +204,29 @@ impl<'a> Flow<'a> {
     }
 
     /// Finds blocks by structure among these positions: the same operations in the same order, several times.
-    fn repeated(&self, places: &[usize], family: &mut usize) -> Vec<FoundBlock> {
+    fn repeated(&self, names: &Names<'_>, places: &[usize], family: &mut usize) -> Vec<FoundBlock> {
+        let mut found = self.residual(places, family);
         // Converts are ignored, because sibling blocks may differ in them.
         let kept = (0..places.len()).filter(|&at| ops::kind(self.order[places[at]]) != LayerKind::Convert);
         let kept: Vec<usize> = kept.collect();
         let layers = kept.iter().map(|&at| self.order[places[at]]);
         let tokens = numbered(layers.map(|layer| (layer.ty(), layer.inputs().len())));
-        let mut found = Vec::new();
-        let mut pending = vec![(0, tokens.len())];
+        let [start, end] =
+            [found.first().map_or(places.len(), |it| it.start), found.last().map_or(places.len(), |it| it.end)];
+        let [start, end] = [start, end].map(|place| kept.partition_point(|&at| at < place));
+        let mut pending = vec![(0, start), (end, tokens.len())];
         while let Some((from, to)) = pending.pop() {
             let Some(repeat) = Repeat::find(&tokens[from..to]) else { continue };
             let begin = from + repeat.start;
             let slack = repeat.length % repeat.period;
             let offset = (0..=slack).min_by_key(|offset| self.crossing[places[kept[begin + offset]]]).unwrap_or(0);
             let count = repeat.length / repeat.period;
+            pending.extend([(from, begin + offset), (begin + offset + count * repeat.period, to)]);
+            // What one module does twice, such as for x and y, is no block.
+            let layers = &kept[begin + offset..begin + offset + count * repeat.period];
+            if count == 2 && names.are_of_one_module(layers.iter().map(|&at| self.order[places[at]])) {
+                continue;
+            }
             found.extend((0..count).map(|block| {
                 let first = begin + offset + block * repeat.period;
                 let ends = [first, first + repeat.period];
@@ -223,12 +234,49 @@ impl<'a> Flow<'a> {
                 FoundBlock { start, end, family: *family }
             }));
             *family += 1;
-            pending.extend([(from, begin + offset), (begin + offset + count * repeat.period, to)]);
         }
         found.sort_by_key(|run| run.start);
         found
     }
+
+    /// Finds the blocks of a residual network: the layers between two tensors that all data pass through, if an Add at
+    /// their end joins two paths. An activation after each of them belongs to it. A block with more layers than the one
+    /// before, such as a Convolution on the skip connection, begins another family. Nothing, if they are not alike.
+    fn residual(&self, places: &[usize], family: &mut usize) -> Vec<FoundBlock> {
+        let mut found: Vec<FoundBlock> = Vec::new();
+        let is_cut = |at: usize| at == places.len() || self.crossing[places[at]] == 1;
+        let mut start = 0;
+        for end in (1..=places.len()).filter(|&end| is_cut(end)) {
+            let is_joined = self.order[places[end - 1]].ty() == "Add";
+            if is_joined && end - start >= LEAST {
+                found.push(FoundBlock { start, end, family: 0 });
+            }
+            start = end;
+        }
+        let types = |block: &FoundBlock| {
+            BTreeSet::from_iter(places[block.start..block.end].iter().map(|&at| self.order[at].ty()))
+        };
+        let is_alike = |block: &FoundBlock| types(block) == types(&found[0]);
+        if found.len() < LEAST_OF_RESIDUAL || !found.iter().all(is_alike) {
+            return Vec::new();
+        }
+        let next = |block: &FoundBlock| places.get(block.end).map(|&at| self.order[at].ty());
+        if next(&found[0]) == Some("ReLU") && found.iter().all(|block| next(block) == Some("ReLU")) {
+            found.iter_mut().for_each(|block| block.end += 1);
+        }
+        let mut length = 0;
+        for block in &mut found {
+            *family += usize::from(length > 0 && block.end - block.start > length);
+            length = block.end - block.start;
+            block.family = *family;
+        }
+        *family += 1;
+        found
+    }
 }
+
+/// Minimum number of blocks of a residual network without names.
+const LEAST_OF_RESIDUAL: usize = 3;
 
 /// Block that was found by structure: a range of layers.
 struct FoundBlock {

@@ -1,0 +1,128 @@
+//! Wiring of sibling blocks: the tensors that each layer reads.
+
+use super::Block;
+use crate::base::hash::{self, HashMap, HashSet};
+use crate::infer::blocks::{Role, SEPARATORS, plain};
+use crate::model::graph::{Graph, Layer, LayerId, LayerMap, Output};
+
+/// A graph with the roles of its layers.
+#[derive(Clone, Copy)]
+pub(super) struct Flow<'a> {
+    pub(super) graph: &'a Graph,
+    pub(super) roles: &'a LayerMap<Role>,
+}
+
+impl Flow<'_> {
+    fn is_data(self, layer: LayerId) -> bool {
+        self.roles.get(layer) == Some(&Role::Data)
+    }
+}
+
+/// Wiring of a block. Two are equal if each layer reads the same of its block and of its siblings.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wiring {
+    /// The layers in topological order, each with a hash of all that it is computed from.
+    layers: Vec<(u64, LayerId)>,
+    /// The hashes in ascending order.
+    hashes: Vec<u64>,
+    /// The number of its tensors that several siblings read.
+    pub(super) lent: usize,
+}
+
+impl PartialEq for Wiring {
+    fn eq(&self, other: &Self) -> bool {
+        self.hashes == other.hashes
+    }
+}
+
+/// Finds the wiring of siblings.
+///
+/// A source outside of a block is told by the number of siblings between. A tensor that most siblings read is the same
+/// for all of them. In a chain of blocks, the first one reads another tensor where its siblings read the block before.
+pub(super) fn of(flow: Flow<'_>, siblings: &[&Block]) -> Vec<Wiring> {
+    let data = |block: &Block| block.layers.iter().copied().filter(|&id| flow.is_data(id)).collect::<Vec<_>>();
+    let layers: Vec<Vec<LayerId>> = siblings.iter().map(|block| data(block)).collect();
+    let owners: HashMap<LayerId, usize> =
+        layers.iter().enumerate().flat_map(|(at, layers)| layers.iter().map(move |&id| (id, at))).collect();
+    // The number of other siblings that read a tensor, and the last of them.
+    let mut readers = HashMap::<Output, (usize, usize)>::default();
+    let mut is_chain = false;
+    for (at, &id) in layers.iter().enumerate().flat_map(|(at, layers)| layers.iter().map(move |id| (at, id))) {
+        for (_, source) in sources(flow, id) {
+            let owner = owners.get(&source.layer).copied();
+            if owner != Some(at) {
+                is_chain |= owner.is_some_and(|owner| owner + 1 == at);
+                let (count, last) = readers.entry(source).or_insert((0, usize::MAX));
+                *count += usize::from(*last != at);
+                *last = at;
+            }
+        }
+    }
+    let is_shared = |source: &Output| {
+        let possible = siblings.len() - owners.get(&source.layer).map_or(0, |owner| owner + 1);
+        readers.get(source).is_some_and(|&(count, _)| count > 1 && count * 2 > possible)
+    };
+    let from_outside = |source: Output, reader: usize| match owners.get(&source.layer) {
+        _ if is_shared(&source) => 0,
+        Some(&owner) => reader.abs_diff(owner) as u64,
+        None if reader == 0 && is_chain => 1,
+        None => u64::MAX,
+    };
+    let mut wirings = Vec::new();
+    for (at, layers) in layers.iter().enumerate() {
+        let (mut known, mut wiring) = (HashMap::<LayerId, u64>::default(), Wiring::default());
+        for layer in layers.iter().filter_map(|&id| flow.graph.layer(id)) {
+            let inputs = sources(flow, layer.id()).map(|(input, source)| match known.get(&source.layer) {
+                Some(&hash) => (input, hash, source.port),
+                None => (input, from_outside(source, at), 0),
+            });
+            let mut inputs: Vec<_> = inputs.collect();
+            inputs.sort_unstable();
+            let hash = hash::of((layer.ty(), inputs));
+            known.insert(layer.id(), hash);
+            wiring.layers.push((hash, layer.id()));
+        }
+        wiring.hashes = wiring.layers.iter().map(|&(hash, _)| hash).collect();
+        wiring.hashes.sort_unstable();
+        let lent = readers.keys().filter(|source| owners.get(&source.layer) == Some(&at) && is_shared(source));
+        wiring.lent = lent.count();
+        wirings.push(wiring);
+    }
+    wirings
+}
+
+/// The data that a layer reads, each with the input. The inputs of a commutative operation are in no order.
+fn sources(flow: Flow<'_>, layer: LayerId) -> impl Iterator<Item = (usize, Output)> {
+    let is_ordered = flow.graph.layer(layer).and_then(Layer::operation).is_none_or(|it| !it.is_commutative());
+    let feeds = flow.graph.feeds(layer).into_iter().enumerate();
+    let data = feeds.filter_map(|(input, feed)| Some((input, feed?))).filter(|(_, (from, _))| flow.is_data(from.id()));
+    let data: Vec<_> =
+        data.map(|(input, (from, port))| (if is_ordered { input } else { 0 }, from.id().output(port))).collect();
+    data.into_iter()
+}
+
+/// Describes the first layer of a block that reads something else than the same layer of its siblings.
+pub(super) fn difference(flow: Flow<'_>, own: &Block, usual: &Block) -> String {
+    named_difference(flow, own, usual).unwrap_or_else(|| "reads other tensors than its siblings".to_owned())
+}
+
+fn named_difference(flow: Flow<'_>, own: &Block, usual: &Block) -> Option<String> {
+    let only = |one: &Block, other: &Block| {
+        let known: HashSet<u64> = other.form.wiring.hashes.iter().copied().collect();
+        let mut layers = one.form.wiring.layers.iter().filter(|(hash, _)| !known.contains(hash));
+        layers.next().and_then(|&(_, id)| flow.graph.layer(id))
+    };
+    let (layer, other) = (only(own, usual)?, only(usual, own)?);
+    let named = |block: &Block, id: LayerId| {
+        let name = plain(flow.graph.layer(id)?.name());
+        Some(name.strip_prefix(plain(&block.name)).map_or(name, |name| name.trim_start_matches(SEPARATORS)).to_owned())
+    };
+    let read = |block: &Block, layer: &Layer| {
+        let names = sources(flow, layer.id()).filter_map(|(_, source)| named(block, source.layer));
+        names.collect::<Vec<_>>()
+    };
+    let (mine, theirs) = (read(own, layer), read(usual, other));
+    let different = |one: &[String], other: &[String]| one.iter().find(|name| !other.contains(name)).cloned();
+    let (mine, theirs) = (different(&mine, &theirs)?, different(&theirs, &mine)?);
+    Some(format!("`{}` reads `{mine}`, where its siblings read `{theirs}`", named(own, layer.id())?))
+}
