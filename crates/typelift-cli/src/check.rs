@@ -232,7 +232,7 @@ fn try_rules(model: &Model, checking: &Checking, found: &mut [Diagnostic]) {
         let rules = library::get(name).and_then(|set| set.rules().ok());
         let is_applied = rules.is_some_and(|rules| changed.rewrite(&rules).is_ok());
         let read = typelift::infer(&mut changed);
-        let left = checking.check_inferred(&changed, read, false);
+        let left = checking.check_inferred(&changed, None, read, false);
         for it in found.iter_mut() {
             let remains = !is_applied || left.iter().any(|other| (other.code, &other.layer) == (it.code, &it.layer));
             it.fixes.retain(|fix| !remains || fix.action != FixAction::Rewrite(name));

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use typelift::findings::{Diagnostic, Voice};
-use typelift::{Checking, Model, NeedForWeights};
+use typelift::{Checking, Model, NeedForWeights, Shapes};
 use typelift_run::execution::Ran;
 use typelift_view::{Before, Page};
 
@@ -72,7 +72,9 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     let file = args.other.as_ref().unwrap_or(&args.input.file);
     let weights = if input::is_dash(file) { NeedForWeights::Optional } else { NeedForWeights::of(file) };
     let checking = Checking { weights, ..Checking::default() };
-    shown.diagnostics.list = checking.check_inferred(model, std::mem::take(&mut shown.diagnostics.list), true);
+    let shapes = typelift::shapes(model);
+    let read = std::mem::take(&mut shown.diagnostics.list);
+    shown.diagnostics.list = checking.check_inferred(model, Some(&shapes), read, true);
     let found = &shown.diagnostics.list;
     terminal.say(&render::text(&shown.diagnostics, voice(file), Show::Briefly));
     let faulty = found.iter().any(Diagnostic::is_error);
@@ -84,7 +86,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     let (shown_file, file) = (file, args.input.file.display().to_string());
     let before = before.as_ref().map(|(model, diff)| Before { file: &file, model, diff });
     let runs = args.ran.read(model)?;
-    let page = draw(model, shown_file, found, Extras { before, runs: &runs, most_bytes: None })?;
+    let page = draw(model, shown_file, found, Extras { before, shapes: Some(&shapes), runs: &runs, most_bytes: None })?;
     if input::is_stdout(&output) {
         terminal.print_as(&page, Form::Product)?;
     } else {
@@ -131,6 +133,8 @@ fn has_display() -> bool {
 pub(crate) struct Extras<'a> {
     /// The model that it is compared with.
     pub(crate) before: Option<Before<'a>>,
+    /// The lengths of the model, if they are known already.
+    pub(crate) shapes: Option<&'a Shapes>,
     /// Graphs that a plugin ran for the model.
     pub(crate) runs: &'a [Ran],
     /// The limit on the data of a page that shows every layer; `None` for the default.
@@ -145,7 +149,7 @@ pub(crate) fn draw(model: &Model, file: &Path, found: &[Diagnostic], extras: Ext
     let (title, name) = (file.file_stem().unwrap_or_default().to_string_lossy(), file.display().to_string());
     let mut page = Page::new(model, found);
     page.title = if input::is_dash(file) { model.name() } else { &title };
-    (page.file, page.before, page.runs) = (&name, extras.before, extras.runs);
+    (page.file, page.before, page.shapes, page.runs) = (&name, extras.before, extras.shapes, extras.runs);
     page.voice = voice(file);
     page.most_bytes = extras.most_bytes.unwrap_or(page.most_bytes);
     page.html().map_err(|error| Failure::new(error.to_string()))

@@ -95,7 +95,7 @@ impl State {
         let found = self.read.iter().chain(&self.inferred).cloned().collect();
         let weights = self.path.as_deref().map_or(NeedForWeights::Optional, NeedForWeights::of);
         let checking = Checking { target, weights, ..Checking::default() };
-        let mut found = checking.check_inferred(&self.model, found, !self.edited);
+        let mut found = checking.check_inferred(&self.model, None, found, !self.edited);
         if self.refresh_ports {
             // The ports of the old text are not written again.
             found.retain(|it| it.code != Code::StalePort);

@@ -4,6 +4,7 @@
 //! first occurrence, as `[0, "model.layers.0.q", 15, "k"]`: the number of characters shared with the string before, and
 //! the rest. Every occurrence is replaced by `~1`, its position in the list. `page.js` reverses this.
 
+use std::borrow::Cow;
 use std::hash::BuildHasher as _;
 use std::io;
 
@@ -46,7 +47,7 @@ impl Folding {
         let number = self.ends.len();
         let shared = number.checked_sub(1).map_or(0, |last| shared(self.at(last), &self.text));
         let comma = if number == 0 { "" } else { "," };
-        self.list.extend([comma, &shared.to_string(), ",\"", &self.text[1 + shared..]]);
+        self.list.extend([comma, itoa::Buffer::new().format(shared), ",\"", &escaped(&self.text[1 + shared..])]);
         self.texts.push_str(&self.text);
         self.ends.push(self.texts.len());
         self.places.insert(hash, number as u32);
@@ -88,9 +89,11 @@ impl Formatter for &mut Folding {
         // A string that looks like a reference is replaced too.
         let is_folded = !self.is_key && (self.text.len() >= LEAST + 2 || self.text.starts_with("\"~"));
         if !is_folded {
-            return writer.write_all(self.text.as_bytes());
+            return writer.write_all(escaped(&self.text).as_bytes());
         }
-        write!(writer, "\"~{}\"", self.place())
+        writer.write_all(b"\"~")?;
+        writer.write_all(itoa::Buffer::new().format(self.place()).as_bytes())?;
+        writer.write_all(b"\"")
     }
 }
 
@@ -103,10 +106,28 @@ pub(crate) fn folded(page: &impl Serialize) -> serde_json::Result<String> {
     String::from_utf8(json).map_err(Error::custom)
 }
 
-/// Only characters of one byte count, because the page's script counts UTF-16 units.
+/// Only characters of one byte that are not escaped count, because the page's script counts UTF-16 units.
 fn shared(a: &str, b: &str) -> usize {
     let alike = a.bytes().zip(b.bytes()).skip(1).take_while(|(a, b)| a == b);
-    alike.take_while(|(byte, _)| byte.is_ascii() && !b"\\\"".contains(byte)).count()
+    alike.take_while(|(byte, _)| byte.is_ascii() && !b"\\\"\x7f".contains(byte)).count()
+}
+
+/// Escapes a JSON string, so that it cannot end a script element. Characters that change the direction of a line are
+/// shown as escapes.
+fn escaped(json: &str) -> Cow<'_, str> {
+    let is_special = |c: char| matches!(c, '<' | '\u{7f}'..='\u{9f}' | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    if json.is_ascii() && !json.contains('<') && !json.contains('\x7f') {
+        return json.into();
+    }
+    let mut text = String::new();
+    for c in json.chars() {
+        match c {
+            '<' => text += "\\u003c",
+            c if is_special(c) => text += &format!("\\\\u{{{:x}}}", u32::from(c)),
+            c => text.push(c),
+        }
+    }
+    text.into()
 }
 
 #[cfg(test)]
@@ -137,6 +158,14 @@ mod tests {
             }
         }
         whole(&value["page"], &strings)
+    }
+
+    #[test]
+    fn data_can_neither_end_the_script_nor_turn_lines() {
+        assert_eq!(escaped("a<b \u{202e}x\u{9b}<"), "a\\u003cb \\\\u{202e}x\\\\u{9b}\\u003c");
+        let text = folded(&json!(["name\u{7f}<<1", "name\u{7f}<<2", "<"])).unwrap();
+        assert!(!text.contains(['<', '\u{7f}']), "{text}");
+        assert_eq!(unfolded(&text), json!(["name\\u{7f}<<1", "name\\u{7f}<<2", "<"]));
     }
 
     #[test]

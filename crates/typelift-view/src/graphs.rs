@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 use typelift::explain::blocks::{Block, Blocks};
 use typelift::explain::map::{Role, Ways};
 use typelift::findings::{Lines, size};
-use typelift::graph::{OutputPort, Place};
+use typelift::graph::{Direction, OutputPort, Place, PortMapEntry};
 use typelift::ops::{self, LayerKind};
 use typelift::precision::schemes::{self, Scheme};
 use typelift::promote::ElementType;
@@ -31,6 +31,9 @@ pub(crate) struct Drawn<'a> {
     /// The paths of shape computations without a box, each with those of its producers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) hidden: Vec<(Cow<'a, str>, Vec<Cow<'a, str>>)>,
+    /// The paths of a body's Parameters, each with the input of the layer around it that enters there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) entries: Vec<(Cow<'a, str>, i64)>,
 }
 
 /// A side of a comparison.
@@ -200,14 +203,17 @@ impl Serialize for Edge {
 struct Source<'a> {
     model: &'a Model,
     lines: Lines,
-    shapes: Shapes,
+    shapes: &'a Shapes,
 }
 
 impl Source<'_> {
-    /// Formats a shape, with the names of open lengths.
-    fn shape(&self, place: &Place, tensor: Output, port: &OutputPort) -> String {
-        let named = if place.is_model() { self.shapes.text(tensor) } else { None };
-        named.unwrap_or_else(|| port.shape().to_string())
+    /// The element types of a layer's outputs, and their shapes with the names of open lengths.
+    fn outputs(&self, place: &Place, layer: &Layer) -> Vec<(&'static str, String)> {
+        let outputs = layer.outputs().iter().enumerate().map(|(at, port)| {
+            let named = if place.is_model() { self.shapes.text(layer.id().output(at)) } else { None };
+            (port.element_type().name(), named.unwrap_or_else(|| port.shape().to_string()))
+        });
+        outputs.collect()
     }
 }
 
@@ -219,17 +225,26 @@ pub(crate) fn graphs(model: &Model) -> Graphs<'_> {
 }
 
 /// A graph that is not drawn yet.
-struct Pending {
+struct Pending<'a> {
     place: Place,
     /// The graph and the box that contain it.
     holder: Option<(usize, usize)>,
+    /// The links of a body with the layer around it.
+    links: &'a [PortMapEntry],
 }
 
-pub(crate) fn drawn<'a>(model: &'a Model, graphs: &Graphs<'a>, blocks: &'a Blocks) -> Vec<Drawn<'a>> {
+pub(crate) fn drawn<'a>(
+    model: &'a Model,
+    shapes: Option<&Shapes>,
+    graphs: &Graphs<'a>,
+    blocks: &'a Blocks,
+) -> Vec<Drawn<'a>> {
     let mut list: Vec<Drawn> = Vec::new();
-    let source = Source { model, lines: Lines::new(model.source().clone()), shapes: typelift::shapes(model) };
-    let mut pending = vec![Pending { place: Place::default(), holder: None }];
-    while let Some(Pending { place, holder }) = pending.pop() {
+    let own = shapes.is_none().then(|| typelift::shapes(model));
+    let Some(shapes) = shapes.or(own.as_ref()) else { return list };
+    let source = Source { model, lines: Lines::new(model.source().clone()), shapes };
+    let mut pending = vec![Pending { place: Place::default(), holder: None, links: &[] }];
+    while let Some(Pending { place, holder, links }) = pending.pop() {
         let Some((place, (graph, ways))) = graphs.get_key_value(&place) else { continue };
         let at = list.len();
         let (groups, group_of) = groups(blocks, place);
@@ -242,14 +257,17 @@ pub(crate) fn drawn<'a>(model: &'a Model, graphs: &Graphs<'a>, blocks: &'a Block
         let of_layer: HashMap<LayerId, usize> =
             boxes.nodes.iter().enumerate().filter_map(|(number, node)| Some((node.id?, number))).collect();
         for layer in graph.layers() {
-            for number in 0..layer.bodies().len() {
+            for (number, body) in layer.bodies().iter().enumerate() {
                 let holder = of_layer.get(&layer.id()).map(|&node| (at, node));
-                pending.push(Pending { place: place.body(layer.id(), number), holder });
+                pending.push(Pending { place: place.body(layer.id(), number), holder, links: body.port_map() });
             }
         }
-        let path = place.path().to_owned();
         let hidden = hidden(graph, place, &boxes.folded, &constant);
-        list.push(Drawn { path, holder, nodes: boxes.nodes, edges: boxes.edges, groups, hidden });
+        let inputs = links.iter().filter(|link| link.direction == Direction::Input);
+        let inner = inputs.filter_map(|link| Some((graph.layer(link.internal_layer_id)?, link.external_port_id)));
+        let entries = inner.map(|(layer, input)| (path(place, layer), input)).collect();
+        let path = place.path().to_owned();
+        list.push(Drawn { path, holder, nodes: boxes.nodes, edges: boxes.edges, groups, hidden, entries });
     }
     list
 }
@@ -307,18 +325,18 @@ struct Boxes<'a> {
 }
 
 impl<'a> Boxes<'a> {
-    fn add_layers(&mut self, source: &Source<'a>, graph: &'a Graph, ways: &Ways<'a>, place: &Place) {
+    fn add_layers(&mut self, source: &Source<'_>, graph: &'a Graph, ways: &Ways<'a>, place: &Place) {
         let shown: Vec<&Layer> = graph.layers().filter(|layer| !self.folded.contains(&layer.id())).collect();
         let quantized = schemes::find(graph, source.model.weights());
         let schemes: HashMap<LayerId, Scheme> = quantized.iter().map(|it| (it.codes, it.scheme)).collect();
         let numbers: HashMap<LayerId, usize> = shown.iter().enumerate().map(|(at, layer)| (layer.id(), at)).collect();
-        for layer in shown {
-            let to = self.nodes.len();
+        let outputs: Vec<_> = shown.iter().map(|layer| source.outputs(place, layer)).collect();
+        for (to, layer) in shown.into_iter().enumerate() {
             let (mut inputs, mut weights) = (Vec::new(), Vec::new());
             for feed in graph.producers(layer.id()).iter().flatten() {
                 let (Some(producer), Some(port)) = (graph.layer(feed.layer), graph.output(*feed)) else { continue };
                 if let Some(&from) = numbers.get(&feed.layer) {
-                    let (element_type, shape) = (port.element_type().name(), source.shape(place, *feed, port));
+                    let (element_type, shape) = outputs[from][feed.port].clone();
                     let text = [element_type, &shape].concat();
                     self.edges.push(Edge { from, to, element_type, shape, only: None });
                     let from = Some(path(place, producer));
@@ -327,7 +345,9 @@ impl<'a> Boxes<'a> {
                 }
                 let stored = Stored::new(ways, graph, *feed, &self.folded);
                 let mut text = constant(source.model, producer, port, &stored);
-                let scheme = stored.way.first().and_then(|codes| schemes.get(&codes.id()));
+                // A shape of a quantized tensor is not quantized.
+                let codes = stored.way.first().filter(|_| stored.shaped.is_empty());
+                let scheme = codes.and_then(|codes| schemes.get(&codes.id()));
                 text.extend(scheme.map(|scheme| format!(", {scheme}")));
                 let [held, of] = [&stored.layers, &stored.shaped]
                     .map(|layers| layers.iter().map(|layer| path(place, layer)).collect::<Vec<_>>());
@@ -342,6 +362,7 @@ impl<'a> Boxes<'a> {
             let largest = weights.into_iter().flatten().max_by_key(|(bytes, _)| *bytes);
             self.nodes.push(node(source, (graph, ways), layer, place, inputs, largest.map(|(_, text)| text)));
         }
+        self.nodes.iter_mut().zip(outputs).for_each(|(node, outputs)| node.outputs = outputs);
     }
 }
 
@@ -492,12 +513,6 @@ fn node<'a>(
     inputs: Vec<Entry<'a>>,
     weights: Option<String>,
 ) -> Node<'a> {
-    let outputs: Vec<_> = layer
-        .outputs()
-        .iter()
-        .enumerate()
-        .map(|(at, port)| (port.element_type().name(), source.shape(place, layer.id().output(at), port)))
-        .collect();
     let convert = ops::conversion(graph, layer).map(|found| {
         let effect = found.effect(graph, source.model.weights(), layer);
         let lost = if effect.is_exact() { String::new() } else { effect.to_string() };
@@ -513,7 +528,6 @@ fn node<'a>(
         path: path(place, layer),
         op: layer.ty().into(),
         line: layer.span().map(|span| source.lines.line_at(span.start)),
-        outputs,
         inputs,
         attributes: layer.attributes().iter().map(|a| (a.name().into(), brief(a.value()))).collect(),
         convert,

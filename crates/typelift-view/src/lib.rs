@@ -19,11 +19,11 @@ mod union;
 use std::collections::HashMap;
 
 use serde::Serialize;
-use typelift::Model;
 use typelift::explain::blocks::Blocks;
 use typelift::explain::map::{PrecisionMap, Row};
 use typelift::explain::{ChangeKind, Diff};
 use typelift::findings::{Diagnostic, LayerRef, Severity, Voice};
+use typelift::{Model, Shapes};
 use typelift_run::execution::Ran;
 
 use crate::graphs::brief;
@@ -52,6 +52,8 @@ pub struct Page<'a> {
     pub model: &'a Model,
     /// Findings of the model, for example from [`typelift::Checking`].
     pub found: &'a [Diagnostic],
+    /// The lengths of the model, if they are known already.
+    pub shapes: Option<&'a Shapes>,
     /// The title of the page; the name of the model by default.
     pub title: &'a str,
     /// The file of the model, as commands name it.
@@ -100,9 +102,9 @@ struct Document<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     names: Vec<outline::Name<'a>>,
     /// The precision map: which part of the model is stored and computed in which type.
-    map: Vec<MapRow>,
+    map: Vec<MapRow<'a>>,
     /// The precision map of the earlier model.
-    map_before: Vec<MapRow>,
+    map_before: Vec<MapRow<'a>>,
     /// Every tensor.
     steps: Vec<steps::Step<'a>>,
     constants: Vec<constants::Values<'a>>,
@@ -122,10 +124,10 @@ struct Document<'a> {
     more_changes: usize,
 }
 
-/// The blocks of both models.
+/// The precision map and the blocks of each model.
 struct Parts {
-    after: Blocks,
-    before: Option<Blocks>,
+    after: (PrecisionMap, Blocks),
+    before: Option<(PrecisionMap, Blocks)>,
 }
 
 /// The part of a model that a page contains.
@@ -140,26 +142,22 @@ enum Extent {
 }
 
 #[derive(Serialize)]
-struct MapRow {
+struct MapRow<'a> {
     #[serde(flatten)]
-    row: Row,
+    row: &'a Row,
     /// The path of a layer in its first block.
     at: Option<String>,
     /// The paths of its blocks.
-    parts: Vec<String>,
+    parts: Vec<&'a str>,
 }
 
-fn map_rows(model: &Model, found: &[Diagnostic]) -> Vec<MapRow> {
-    PrecisionMap::new(model, found).rows.into_iter().map(|row| map_row(model, row)).collect()
-}
-
-fn map_row(model: &Model, row: Row) -> MapRow {
+fn map_row<'a>(model: &Model, row: &'a Row) -> MapRow<'a> {
     let first = row.parts.first().and_then(|block| model.graph_at(&block.place)?.layer(*block.layers.first()?));
     let at = first.map(|layer| match row.path.as_str() {
         "" => layer.name().to_owned(),
         path => format!("{path}/{}", layer.name()),
     });
-    let parts = row.parts.iter().map(|block| block.path.clone()).collect();
+    let parts = row.parts.iter().map(|block| &*block.path).collect();
     MapRow { row, at, parts }
 }
 
@@ -225,6 +223,7 @@ impl<'a> Page<'a> {
         Self {
             model,
             found,
+            shapes: None,
             title: model.name(),
             file: "model.xml",
             before: None,
@@ -239,8 +238,10 @@ impl<'a> Page<'a> {
     /// # Errors
     /// A page that cannot be written as JSON.
     pub fn html(&self) -> Result<String, serde_json::Error> {
-        let parts =
-            Parts { after: Blocks::new(self.model), before: self.before.map(|before| Blocks::new(before.model)) };
+        let parts = Parts {
+            after: PrecisionMap::with_blocks(self.model, self.found),
+            before: self.before.map(|before| PrecisionMap::with_blocks(before.model, &[])),
+        };
         let data = match self.data(&parts, Extent::Both)? {
             Some(data) => data,
             None => match self.data(&parts, Extent::Own)? {
@@ -269,7 +270,8 @@ impl<'a> Page<'a> {
     }
 
     fn document<'d>(&'d self, parts: &'d Parts, extent: Extent) -> Document<'d> {
-        let (model, found) = (self.model, self.found);
+        let (model, found, (map, blocks)) = (self.model, self.found, &parts.after);
+        let rows = |model: &Model, map: &'d PrecisionMap| map.rows.iter().map(|row| map_row(model, row)).collect();
         let is_whole = extent != Extent::Outline;
         let graphs = if is_whole { graphs::graphs(model) } else { graphs::Graphs::default() };
         let changes = Changes::of(self.before.as_ref().map(|before| before.diff));
@@ -281,11 +283,14 @@ impl<'a> Page<'a> {
             both: extent == Extent::Both && self.before.is_some(),
             layers: model.walk().map(|(_, graph)| graph.len()).sum(),
             runs: self.runs.iter().take(2).map(|run| ran::Run::of(model.graph(), run)).collect(),
-            outline: (!is_whole).then(|| outline::message(model, &parts.after)),
+            outline: (!is_whole).then(|| outline::message(model, blocks)),
             graphs: self.graphs(parts, &graphs, extent),
-            names: if is_whole { Vec::new() } else { outline::names(model, &parts.after) },
-            map: map_rows(model, found),
-            map_before: self.before.map(|before| map_rows(before.model, &[])).unwrap_or_default(),
+            names: if is_whole { Vec::new() } else { outline::names(model, blocks) },
+            map: rows(model, map),
+            map_before: self
+                .before
+                .zip(parts.before.as_ref())
+                .map_or_else(Vec::new, |(it, (map, _))| rows(it.model, map)),
             steps: if is_whole { steps::steps(model, &graphs) } else { Vec::new() },
             constants: if is_whole { constants::constants(model, &graphs) } else { Vec::new() },
             made_by: model.made_by(),
@@ -315,14 +320,15 @@ impl<'a> Page<'a> {
 
     fn graphs<'d>(&'d self, parts: &'d Parts, graphs: &graphs::Graphs<'d>, extent: Extent) -> Vec<graphs::Drawn<'d>> {
         if extent == Extent::Outline {
-            return vec![outline::drawn(self.model, &parts.after)];
+            return vec![outline::drawn(self.model, &parts.after.1)];
         }
-        let drawn = graphs::drawn(self.model, graphs, &parts.after);
-        let Some((before, blocks)) = self.before.zip(parts.before.as_ref()).filter(|_| extent == Extent::Both) else {
+        let drawn = graphs::drawn(self.model, self.shapes, graphs, &parts.after.1);
+        let Some((before, (_, blocks))) = self.before.zip(parts.before.as_ref()).filter(|_| extent == Extent::Both)
+        else {
             return drawn;
         };
         let twins = typelift::matched_layers(before.model, self.model).into_iter().collect();
-        union::union(drawn, graphs::drawn(before.model, &graphs::graphs(before.model), blocks), &twins)
+        union::union(drawn, graphs::drawn(before.model, None, &graphs::graphs(before.model), blocks), &twins)
     }
 }
 
@@ -396,34 +402,16 @@ fn finding(diagnostic: &Diagnostic, voice: Voice<'_>) -> Finding {
     }
 }
 
-/// Appends JSON. Nothing in it can end a script element, and characters that change the direction of a line are shown as
-/// escapes.
-fn push_escaped(page: &mut String, json: &str) {
-    let is_special = |c: char| matches!(c, '<' | '\u{7f}'..='\u{9f}' | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    for piece in json.split_inclusive(is_special) {
-        match piece.chars().next_back().filter(|&c| is_special(c)) {
-            Some('<') => page.extend([&piece[..piece.len() - 1], "\\u003c"]),
-            Some(c) => page.extend([&piece[..piece.len() - c.len_utf8()], &format!("\\\\u{{{:x}}}", u32::from(c))]),
-            None => *page += piece,
-        }
-    }
-}
-
-/// The data are escaped, so that nothing in a model can end the script element.
+/// Nothing in the data can end the script element, because [`folded`](folded::folded) escapes them.
 fn page(title: &str, data: &str) -> String {
     let title = title.replace('&', "&amp;").replace('<', "&lt;");
-    let parts = [("/*STYLE*/", STYLE), ("/*SCRIPT*/", SCRIPT), ("<!--TITLE-->", &title), ("/*DATA*/", "")];
+    let parts = [("/*STYLE*/", STYLE), ("/*SCRIPT*/", SCRIPT), ("<!--TITLE-->", &title), ("/*DATA*/", data)];
     let mut places: Vec<_> = parts.iter().filter_map(|&(mark, text)| Some((PAGE.find(mark)?, mark, text))).collect();
     places.sort_unstable_by_key(|&(at, ..)| at);
-    let escapes = 5 * data.matches('<').count();
-    let mut page = String::with_capacity(PAGE.len() + STYLE.len() + SCRIPT.len() + title.len() + data.len() + escapes);
+    let mut page = String::with_capacity(PAGE.len() + STYLE.len() + SCRIPT.len() + title.len() + data.len());
     let mut from = 0;
     for (at, mark, text) in places {
-        page += &PAGE[from..at];
-        page += text;
-        if mark == "/*DATA*/" {
-            push_escaped(&mut page, data);
-        }
+        page.extend([&PAGE[from..at], text]);
         from = at + mark.len();
     }
     page + &PAGE[from..]
@@ -431,13 +419,8 @@ fn page(title: &str, data: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     #[test]
-    fn data_can_neither_end_the_script_nor_turn_lines() {
-        let mut page = String::new();
-        push_escaped(&mut page, "{\"a<b\": \"\u{202e}x\u{9b}\"}<");
-        assert_eq!(page, "{\"a\\u003cb\": \"\\\\u{202e}x\\\\u{9b}\"}\\u003c");
+    fn a_title_is_text() {
         let titled = super::page("/*DATA*/<&", "[1]");
         assert!(titled.contains("<title>/*DATA*/&lt;&amp;") && titled.contains("application/json\">[1]</script>"));
     }

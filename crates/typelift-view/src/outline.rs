@@ -94,7 +94,8 @@ pub(crate) fn drawn<'a>(model: &'a Model, blocks: &'a Blocks) -> Drawn<'a> {
         let port = graph.output(from).filter(|_| start != end && seen.insert((start, end)))?;
         Some(Edge { from: start, to: end, element_type: port.element_type().name(), shape: String::new(), only: None })
     });
-    Drawn { path: String::new(), holder: None, nodes, edges: edges.collect(), groups, hidden: Vec::new() }
+    let (path, hidden, entries) = Default::default();
+    Drawn { path, holder: None, nodes, edges: edges.collect(), groups, hidden, entries }
 }
 
 pub(crate) fn names<'a>(model: &'a Model, blocks: &Blocks) -> Vec<Name<'a>> {

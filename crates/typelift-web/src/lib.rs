@@ -200,7 +200,7 @@ impl Session {
     fn found(&self) -> Vec<Diagnostic> {
         let found = self.read.iter().chain(&self.inferred).cloned().collect();
         match &self.model {
-            Some(model) => Checking::default().check_inferred(model, found, !self.is_edited),
+            Some(model) => Checking::default().check_inferred(model, None, found, !self.is_edited),
             None => found,
         }
     }

@@ -98,7 +98,7 @@ fn look(text: &str) -> usize {
     let mut found = reading.diagnostics;
     let Some(mut model) = reading.model else { return found.len() };
     found.append(&mut infer(&mut model));
-    Checking::default().check_inferred(&model, found, false).len()
+    Checking::default().check_inferred(&model, None, found, false).len()
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn operations_of_extensions_take_no_trials() {
     let checked = measure(|| assert!(look(&text) > 0));
     let [without, with] = [false, true].map(|tries| {
         let found = found.clone();
-        measure(|| drop(Checking::default().check_inferred(&model, found, tries))).count_total
+        measure(|| drop(Checking::default().check_inferred(&model, None, found, tries))).count_total
     });
     assert!(
         with - without < checked.count_total,

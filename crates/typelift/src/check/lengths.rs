@@ -50,14 +50,15 @@ impl GraphCheck<'_> {
         if !model.graph.unordered().any(concerns) {
             return;
         }
-        let shapes = crate::symbols::shapes(model);
+        let own = self.shapes.is_none().then(|| crate::symbols::shapes(model));
+        let Some(shapes) = self.shapes.or(own.as_ref()) else { return };
         let before = self.diagnostics.len();
-        self.find_conflicts(model, &shapes);
+        self.find_conflicts(model, shapes);
         if self.diagnostics.len() == before {
-            self.find_fixed_lengths(model, &shapes);
-            self.find_swallowed(model, &shapes);
+            self.find_fixed_lengths(model, shapes);
+            self.find_swallowed(model, shapes);
         }
-        self.find_tables(&shapes);
+        self.find_tables(shapes);
     }
 
     fn find_conflicts(&mut self, model: &Model, shapes: &Shapes) {

@@ -37,6 +37,7 @@ use crate::findings::{About, Cause, Code, Diagnostic, LayerRef, Message, Severit
 use crate::model::graph::{Attribute, Graph, IrVersion, Layer, LayerId, Model, OutputPort, Place, Start};
 use crate::model::weights::Weights;
 use crate::ops::{self, Feature, LayerKind, Operation, Release, Requirement, Requirements};
+use crate::symbols::Shapes;
 use crate::text::xml;
 
 /// Maximum number of positions of one finding, and of unknown attributes that are reported of one layer.
@@ -73,20 +74,20 @@ pub fn check(model: &Model) -> Vec<Diagnostic> {
 /// Adds the findings of [`check`] to those of reading and inference. The result is sorted: errors, warnings, notes; in
 /// each group causes before consequences. Lints that are consequences of an error are removed.
 #[must_use]
-pub(crate) fn check_after(model: &Model, found: Vec<Diagnostic>) -> Vec<Diagnostic> {
-    let mut found = joined(model, found, true);
+pub(crate) fn check_after(model: &Model, shapes: Option<&Shapes>, found: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let mut found = joined(model, shapes, found, true);
     order::sort(model, &mut found);
     found
 }
 
 /// Adds findings as [`check_after`] does, but unsorted and without new notes, for callers that only count them.
 pub(crate) fn faults_after(model: &Model, found: Vec<Diagnostic>) -> Vec<Diagnostic> {
-    joined(model, found, false)
+    joined(model, None, found, false)
 }
 
-fn joined(model: &Model, mut found: Vec<Diagnostic>, has_notes: bool) -> Vec<Diagnostic> {
+fn joined(model: &Model, shapes: Option<&Shapes>, mut found: Vec<Diagnostic>, has_notes: bool) -> Vec<Diagnostic> {
     let errors = Errors::new(model, &found);
-    let mut check = GraphCheck::new(model, &errors);
+    let mut check = GraphCheck { shapes, ..GraphCheck::new(model, &errors) };
     check.has_notes = has_notes;
     check.checks_lengths = !found.iter().any(Diagnostic::is_error);
     check.has_values &= found.iter().all(|diagnostic| diagnostic.code != Code::WrongWeights);
@@ -169,6 +170,8 @@ struct GraphCheck<'a> {
     has_notes: bool,
     /// True if inference found no error.
     checks_lengths: bool,
+    /// Lengths of the model, if they are known already.
+    shapes: Option<&'a Shapes>,
 }
 
 impl<'a> GraphCheck<'a> {
@@ -187,6 +190,7 @@ impl<'a> GraphCheck<'a> {
             has_values: model.weights.len().is_some(),
             has_notes: true,
             checks_lengths: true,
+            shapes: None,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
+use std::rc::Rc;
 
 use serde::Serialize;
 use smallvec::SmallVec;
@@ -13,11 +14,11 @@ use crate::explain::stats::name_of;
 use crate::findings::{LayerRef, list};
 use crate::infer::Probe;
 use crate::model::graph::{
-    Direction, FindError, Graph, Layer, LayerId, Model, Output, OutputPort, Place, PortMapEntry,
+    Attribute, Direction, FindError, Graph, Layer, LayerId, Model, Output, OutputPort, Place, PortMapEntry,
 };
 use crate::model::shape::Shape;
 use crate::ops::Setting;
-use crate::ops::{self, Attr, AttributeValues, LayerKind, OTHER_TYPES, Operation, Subject, kind, setting};
+use crate::ops::{self, Attr, AttributeValues, Fault, LayerKind, OTHER_TYPES, Operation, Subject, kind, setting};
 
 /// Derivation of an element type: a step for each tensor that influences it, beginning with the tensor itself.
 ///
@@ -228,6 +229,8 @@ struct PathSearch<'a> {
     lines: Lines,
     /// Results of the rule of the current layer.
     answers: Option<((usize, LayerId), Answers)>,
+    /// Results of rules with changes. The layers of sibling blocks ask the same questions.
+    trials: HashMap<Question<'a>, Rc<Trials>>,
 }
 
 impl<'a> PathSearch<'a> {
@@ -245,6 +248,7 @@ impl<'a> PathSearch<'a> {
             model,
             lines: Lines::new(model.source().clone()),
             answers: None,
+            trials: HashMap::default(),
         };
         search.open();
         search
@@ -330,7 +334,13 @@ impl<'a> PathSearch<'a> {
     }
 
     /// Finds the inputs and attributes that decide the type of an output, by applying the rule with other types.
-    fn ask(&mut self, scope: usize, layer: &Layer, operation: &'static Operation, port: usize) -> (Rule, Vec<usize>) {
+    fn ask(
+        &mut self,
+        scope: usize,
+        layer: &'a Layer,
+        operation: &'static Operation,
+        port: usize,
+    ) -> (Rule, Vec<usize>) {
         let StepGraph { graph, probe, .. } = &mut self.scopes[scope];
         let ports = graph.tensors(layer.id());
         if operation.layer_kind() == LayerKind::ConvertPromoteTypes
@@ -342,7 +352,7 @@ impl<'a> PathSearch<'a> {
         let known = layer.outputs().get(port).map_or(ElementType::Dynamic, OutputPort::element_type);
         // The rule of an operation is applied once for all outputs of a layer.
         if self.answers.as_ref().is_none_or(|(of, _)| *of != (scope, layer.id())) {
-            let answers = RuleTrial { graph, probe, operation, layer, ports: &ports }.answers();
+            let answers = RuleTrial { graph, probe, operation, layer, ports: &ports }.answers(&mut self.trials);
             self.answers = Some(((scope, layer.id()), answers));
         }
         let Some((_, answers)) = &self.answers else { return (Rule::Fixed, Vec::new()) };
@@ -361,11 +371,14 @@ impl<'a> PathSearch<'a> {
             Some(types) => of_port(types) != found,
             None => setting.value == found.name(),
         };
-        if let Some((setting, _)) = answers.by_attribute.iter().find(decides) {
+        if let Some((setting, _)) = answers.trials.by_attribute.iter().find(decides) {
             return (Rule::Attribute(setting.clone()), Vec::new());
         }
-        let deciding =
-            answers.by_inputs.iter().filter(|(_, other)| other.as_ref().is_some_and(|types| of_port(types) != found));
+        let deciding = answers
+            .trials
+            .by_inputs
+            .iter()
+            .filter(|(_, other)| other.as_ref().is_some_and(|types| of_port(types) != found));
         let deciding: Vec<usize> = deciding.flat_map(|(inputs, _)| inputs).copied().collect();
         let rule = match deciding[..] {
             [] => Rule::Fixed,
@@ -401,9 +414,17 @@ impl<'a> PathSearch<'a> {
 
 type OutputTypes = SmallVec<[ElementType; 4]>;
 
-/// Results of a layer's rule, without changes and with changes. `None` means that the rule accepts no change.
+/// All that decides the type of a layer whose rule accepts it: operation, attributes, and types and shapes of inputs.
+type Question<'a> = (*const Operation, &'a [Attribute], SmallVec<[(ElementType, &'a Shape); 4]>);
+
+/// Results of a layer's rule, without changes and with changes.
 struct Answers {
     as_it_is: Result<OutputTypes, String>,
+    trials: Rc<Trials>,
+}
+
+/// Results of a rule with changes. `None` means that the rule accepts no change.
+struct Trials {
     /// For each attribute with a type: the result for another value.
     by_attribute: Vec<(Setting, Option<OutputTypes>)>,
     /// For inputs that change together: the result for another type.
@@ -415,18 +436,29 @@ struct RuleTrial<'a, 'p> {
     graph: &'a Graph,
     probe: &'p mut Probe,
     operation: &'static Operation,
-    layer: &'p Layer,
+    layer: &'a Layer,
     ports: &'p [&'a OutputPort],
 }
 
-impl RuleTrial<'_, '_> {
-    fn answers(mut self) -> Answers {
+impl<'a> RuleTrial<'a, '_> {
+    fn answers(mut self, known: &mut HashMap<Question<'a>, Rc<Trials>>) -> Answers {
         let values = AttributeValues::of(self.layer, self.operation);
-        let as_it_is = self.types(self.layer, &values, self.ports);
-        match self.sole_attribute(&as_it_is) {
-            Some(setting) => Answers { as_it_is, by_attribute: vec![(setting, None)], by_inputs: Vec::new() },
-            None => Answers { as_it_is, by_attribute: self.by_attribute(), by_inputs: self.by_inputs(&values) },
+        let as_it_is = self.types(self.layer, &values, self.ports).map_err(|fault| fault.message.to_string());
+        if let Some(setting) = self.sole_attribute(&as_it_is) {
+            let trials = Trials { by_attribute: vec![(setting, None)], by_inputs: Vec::new() };
+            return Answers { as_it_is, trials: trials.into() };
         }
+        let inputs = self.ports.iter().map(|port| (port.element_type(), port.shape())).collect();
+        let question = (std::ptr::from_ref(self.operation), &self.layer.attributes[..], inputs);
+        // A layer that is refused may differ in the values of its constants.
+        let trials = match known.get(&question).filter(|_| as_it_is.is_ok()) {
+            Some(trials) => trials.clone(),
+            None => Trials { by_attribute: self.by_attribute(), by_inputs: self.by_inputs(&values) }.into(),
+        };
+        if as_it_is.is_ok() {
+            known.insert(question, trials.clone());
+        }
+        Answers { as_it_is, trials }
     }
 
     /// The attribute that alone decides the result type, so that no test is needed. ReadValue is excluded, because a
@@ -441,10 +473,10 @@ impl RuleTrial<'_, '_> {
     ///
     /// # Errors
     /// The reason why the operation does not accept the layer.
-    fn types(&mut self, layer: &Layer, values: &AttributeValues, ports: &[&OutputPort]) -> Result<OutputTypes, String> {
+    fn types(&mut self, layer: &Layer, values: &AttributeValues, ports: &[&OutputPort]) -> Result<OutputTypes, Fault> {
         let Self { graph, operation, .. } = *self;
         let subject = Subject { graph, layer, operation, values, given: None };
-        let outputs = self.probe.ask(&subject, ports).map_err(|fault| fault.message.to_string())?;
+        let outputs = self.probe.ask(&subject, ports)?;
         Ok(outputs.iter().map(|output| output.element_type).collect())
     }
 

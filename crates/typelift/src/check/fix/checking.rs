@@ -13,6 +13,7 @@ use crate::infer::infer_read;
 use crate::model::graph::Model;
 use crate::model::weights::Weights;
 use crate::ops::Release;
+use crate::symbols::Shapes;
 use crate::text::xml;
 
 /// Settings of a check. [`run`](Self::run) reads, infers and checks a text.
@@ -120,7 +121,7 @@ impl Checking {
             infer_read(model, &mut found);
         }
         let findings = match &model {
-            Some(model) => self.check_inferred(model, found, true),
+            Some(model) => self.check_inferred(model, None, found, true),
             None => found,
         };
         Checked { model, findings, text, fixed: Vec::new(), is_unfinished: false }
@@ -128,9 +129,16 @@ impl Checking {
 
     /// Checks a model after reading and inference. No fixes are applied.
     ///
-    /// Edits of the text are tried only if `is_as_read` is true. After edits of the model, its text is outdated.
-    pub fn check_inferred(&self, model: &Model, found: Vec<Diagnostic>, is_as_read: bool) -> Vec<Diagnostic> {
-        let mut found = check_after(model, found);
+    /// Edits of the text are tried only if `is_as_read` is true. After edits of the model, its text is outdated. `shapes`
+    /// are the model's [lengths](crate::shapes), if they are known already.
+    pub fn check_inferred(
+        &self,
+        model: &Model,
+        shapes: Option<&Shapes>,
+        found: Vec<Diagnostic>,
+        is_as_read: bool,
+    ) -> Vec<Diagnostic> {
+        let mut found = check_after(model, shapes, found);
         if is_as_read {
             offer_edits(model, &mut found);
         }

@@ -109,7 +109,7 @@ struct StalePorts {
 pub(crate) fn examine(source: &Arc<String>, weights: &Weights) -> (Option<Model>, Vec<Diagnostic>) {
     let (model, found) = read(source, weights, |_| false).unwrap_or_default();
     let found = match &model {
-        Some(model) => check_after(model, found),
+        Some(model) => check_after(model, None, found),
         None => found,
     };
     (model, found)

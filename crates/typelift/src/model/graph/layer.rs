@@ -359,7 +359,7 @@ impl NewLayer {
 }
 
 /// Attribute of a layer's `<data>`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Attribute {
     pub(crate) name: CompactString,
     pub(crate) value: CompactString,

@@ -182,7 +182,7 @@ pub(crate) fn listing(graph: &Graph) -> String {
 /// Returns the findings that say which parts of an inferred model a release does not read.
 pub(crate) fn newer_than(model: &Model, release: Release) -> Vec<Diagnostic> {
     let checking = typelift::Checking { target: Some(release), ..typelift::Checking::default() };
-    let mut found = checking.check_inferred(model, Vec::new(), false);
+    let mut found = checking.check_inferred(model, None, Vec::new(), false);
     found.retain(|it| it.code == typelift::findings::Code::NewerThanTarget);
     found
 }

@@ -166,7 +166,7 @@ fn unused_outputs_of_a_split_are_found_in_linear_time() {
     is_linear(text, |mut model| {
         let found = crate::infer(&mut model);
         assert!(found.iter().any(|it| it.code == Code::TypeMismatch), "{found:?}");
-        drop(crate::check::check_after(&model, found));
+        drop(crate::check::check_after(&model, None, found));
     });
 }
 
