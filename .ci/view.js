@@ -180,6 +180,12 @@
     seek(`id:${shaped.id}`);
     expect(`id:${shaped.id} is an id`, data.outline || hits.length && hits.every((hit) => hit.id === shaped.id));
   }
+  for (const [path, { op, type }] of [...stepsAt].filter(([path, { op }]) => op === "Const" && holders.has(path)).slice(0, 3)) {
+    seek(`Const ${type}`);
+    expect(`Const ${type} finds constants of this type first`, hits[0]?.op === op && hits[0].note.startsWith(`Const ${type}`));
+  }
+  const rounding = layers.filter(({ op }) => ["FakeQuantize", "FakeConvert"].includes(op)).slice(0, 3);
+  expect("layers that round are in the list of Converts", rounding.every(({ path }) => allConverts().some((convert) => convert.path === path)));
   if (errors) { seek("error"); expect("`error` finds the layers with errors", hits.length && marks.has(hits[0].path)); }
   const looped = layers.find((node) => node.bodies.some(({ nodes }) => nodes.length) && !node.only);
   if (looped) {
@@ -187,6 +193,10 @@
     flip(looped, true);
     graphKey(new KeyboardEvent("keydown", { key: "ArrowDown" }));
     expect("Down leads into a body", selected.kind === "layer" && selected.graph.up === looped);
+    for (const [path, outer] of [...outerInputs].filter(([path]) => places.get(path)?.graph.up === looped).slice(0, 3)) {
+      go(places.get(path));
+      expect(`${path} has a link to what enters there`, !outer.from || [...by("details").querySelectorAll("a")].some((link) => link.title === outer.from));
+    }
     flip(looped, false);
     select(null);
   }
@@ -349,7 +359,9 @@
   expect("Fit fits", shownBoxes.every(({ x, w }) => x * view.scale + view.x > -1 && (x + w) * view.scale + view.x < canvas.clientWidth + 1) || view.scale <= 0.02);
   fit(false);
   const pictured = new DOMParser().parseFromString(decodeURIComponent((await save("svg")).split(",").slice(1).join(",")), "image/svg+xml");
-  expect("the picture is SVG", !pictured.querySelector("parsererror") && pictured.querySelectorAll(".node").length > 0);
+  const drawn = active().reduce((sum, pane) => sum + shownBoxes.filter(({ item }) => belongs(item, pane)).length, 0);
+  expect("the picture is SVG", !pictured.querySelector("parsererror"));
+  expect("the picture and paper have every box", shownBoxes.length >= MOST_PICTURED || [pictured, sheet()].every((it) => it.querySelectorAll(".node").length === drawn));
   expect("the picture has the legend and its fonts", [...by("legend").querySelectorAll("span:has(i[style])")].every(({ textContent }) => pictured.documentElement.textContent.includes(textContent)) && /svg\s*\{\s*font/.test(pictured.querySelector("style")?.textContent));
   expect("the picture is PNG", (await Promise.race([save("png"), settled(4000)]))?.startsWith("data:image/png"));
 

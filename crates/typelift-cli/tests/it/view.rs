@@ -164,18 +164,25 @@ fn seen(code: &str, eyes: Eyes) -> [f64; 3] {
     [116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)]
 }
 
+/// The colours were apart in a table, and i32 and u4 looked alike on a dark page.
 #[test]
-fn colours_of_any_two_element_types_are_apart() {
+fn colours_of_any_two_element_types_are_apart_in_light_and_in_dark() {
     let script = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../typelift-view/src/page/data.js")).unwrap();
     let table = script.split_once("const COLORS = {").unwrap().1.split_once("};").unwrap().0;
     let colours: Vec<_> = table.split('"').skip(1).step_by(2).collect();
-    assert!(colours.len() > 20, "{table}");
-    for (at, one) in colours.iter().enumerate() {
-        for other in &colours[at + 1..] {
-            for eyes in [MOST, DEUTERANOPIA] {
-                let pairs = seen(one, eyes).into_iter().zip(seen(other, eyes));
-                let distance = pairs.map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
-                assert!(distance > 20.0, "{one} and {other} are {distance:.1} apart");
+    assert!(colours.len() > 50, "{table}");
+    let luminance = |code: &str| ((seen(code, MOST)[0] + 16.0) / 116.0).powi(3) + 0.05;
+    for (theme, ground) in ["#ffffff", "#212934"].into_iter().enumerate() {
+        let colours: Vec<_> = colours.iter().skip(theme).step_by(2).collect();
+        for (at, one) in colours.iter().enumerate() {
+            let contrast = luminance(one) / luminance(ground);
+            assert!(contrast.max(1.0 / contrast) >= 3.0, "{one} on {ground} has a contrast of {contrast}");
+            for other in &colours[at + 1..] {
+                for eyes in [MOST, DEUTERANOPIA] {
+                    let pairs = seen(one, eyes).into_iter().zip(seen(other, eyes));
+                    let distance = pairs.map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
+                    assert!(distance > 17.0, "{one} and {other} are {distance:.1} apart");
+                }
             }
         }
     }

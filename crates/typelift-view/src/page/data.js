@@ -36,32 +36,23 @@ function draw(tag, attributes, text) {
   return element;
 }
 
-// A colour for each element type. Any two can be distinguished, also with deuteranopia.
+// A colour for each element type, in light and in dark. Any two can be distinguished, also with deuteranopia, and each has a contrast
+// of at least 3 to 1 with the boxes.
 const COLORS = {
-  f64: "#0300a6", f32: "#201fff", f16: "#8464ff", bf16: "#63adff", f8e4m3: "#7613a3", f8e5m2: "#254b60", f8e8m0: "#06e0ff", f4e2m1: "#122052", nf4: "#7a62a2",
-  i64: "#d78907", i32: "#880c01", i16: "#0f9c1f", i8: "#31caa2", i4: "#0d2b00", u64: "#12593b", u32: "#eae5a1", u16: "#ffa462", u8: "#fde306", u6: "#012a26", u4: "#b84655", u3: "#f459bf", u2: "#ffdacf", u1: "#80b972",
-  boolean: "#038276", string: "#f5d8fa",
+  f64: ["#0000b8", "#9656ce"], f32: ["#0000ff", "#c83fff"], f16: ["#5469ff", "#036aff"], bf16: ["#0b97ec", "#70b2fe"],
+  f8e4m3: ["#6c139e", "#ec6dca"], f8e5m2: ["#235069", "#9ba749"], f8e8m0: ["#1c5136", "#0cdfff"], f4e2m1: ["#000055", "#eac087"], nf4: ["#7962a5", "#6b70ad"],
+  i64: ["#924000", "#ffb330"], i32: ["#4b0600", "#e04f11"], i16: ["#2ea71b", "#158a00"], i8: ["#00786c", "#2dc48c"], i4: ["#000000", "#83fdff"],
+  u64: ["#0f3335", "#c4e0b3"], u32: ["#0243bd", "#ffff96"], u16: ["#dd7061", "#feb662"], u8: ["#ff5800", "#ffff00"], u6: ["#000082", "#08ecc6"], u4: ["#9e3b41", "#c44d4c"], u3: ["#fd3acd", "#f54ca3"], u2: ["#053267", "#ffffbe"], u1: ["#5d9e74", "#ffff67"],
+  boolean: ["#000a30", "#0d8469"], string: ["#d66ea4", "#fffff4"], other: ["#0c4bfb", "#2d828c"],
 };
-const OTHER = "#08415e";
 const color = (type) => `var(--t-${COLORS[type] ? type : "other"})`;
-// The luminance of a colour, and its contrast with another one.
-const luminance = (rgb) => rgb.reduce((sum, part, at) => sum + [0.2126, 0.7152, 0.0722][at] * (part <= 10 ? part / 3295 : ((part / 255 + 0.055) / 1.055) ** 2.4), 0);
-const contrast = (one, other) => { const [low, high] = [luminance(one), luminance(other)].sort((a, b) => a - b); return (high + 0.05) / (low + 0.05); };
-const channels = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
-// A colour with a contrast of at least 3 to 1 with the boxes of a theme: mixed with black or white as far as needed.
-function readable(hex, dark) {
-  const ground = channels(dark ? "#212934" : "#ffffff"), end = dark ? 255 : 0;
-  let mixed = channels(hex);
-  for (let part = 0; contrast(mixed, ground) < 3.1 && part <= 20; part++) mixed = channels(hex).map((channel) => Math.round(channel + (end - channel) * part / 20));
-  return `rgb(${mixed.join(" ")})`;
-}
 // The colours of both themes. The most frequent type is grey, so that the others stand out.
 function palette() {
   const counts = {};
   for (const [type, count] of data.runs[0] ? data.runs[0].layers.map(({ type }) => [type, 1]) : data.map.flatMap(({ computed }) => Object.entries(computed))) counts[type] = (counts[type] ?? 0) + count;
-  const usual = Object.keys(counts).reduce((most, type) => counts[type] > (counts[most] ?? 0) ? type : most, ""), all = Object.entries({ ...COLORS, other: OTHER });
-  const rules = (dark) => all.map(([type, hex]) => `--t-${type}:${type === usual ? dark ? "#8b99ab" : "#7c8a9d" : readable(hex, dark)}`).join(";");
-  document.querySelector("style").append(`:root{${rules(false)}}:root.dark{${rules(true)}}`);
+  const usual = Object.keys(counts).reduce((most, type) => counts[type] > (counts[most] ?? 0) ? type : most, "");
+  const rules = (dark) => Object.entries(COLORS).map(([type, hues]) => `--t-${type}:${type === usual ? dark ? "#8b99ab" : "#7c8a9d" : hues[dark]}`).join(";");
+  document.querySelector("style").append(`:root{${rules(0)}}:root.dark{${rules(1)}}`);
 }
 palette();
 const BITS = { boolean: 8, bf16: 16, nf4: 4, f8e4m3: 8, f8e5m2: 8, f8e8m0: 8, f4e2m1: 4 };
@@ -126,6 +117,8 @@ for (const graph of data.graphs) {
   graph.name = last(graph.path);
   graph.open = true;
 }
+// The input of the layer around a body that enters at each Parameter of the body, by path.
+const outerInputs = new Map(data.graphs.flatMap(({ entries = [], up }) => entries.filter(([, input]) => up?.inputs[input]).map(([path, input]) => [path, up.inputs[input]])));
 
 // Returns the groups without a number, such as layers between blocks, that lead to blocks which lead back to them.
 function circles(graph, isKept) {

@@ -75,7 +75,8 @@ const capital = (text) => text[0].toUpperCase() + text.slice(1);
 function inputItem(input, constant) {
   const [first] = input.held ?? [];
   const subject = input.from ? reach(input.from, input.from, called(input.from)) : make("span", { class: "faint" }, input.of ? "computed of the shape of " : "constant");
-  return make("li", {}, subject, ...(first && !input.of ? [" ", ...pathLink(stepsAt.get(first), "path")] : []), ...(input.of ?? []).flatMap((path) => [reach(path, path, last(path)), " "]), " ", make("code", {}, input.text), ...storedValues(input, constant));
+  const inner = [...outerInputs].filter(([, outer]) => outer === input).map(([path]) => path);
+  return make("li", {}, subject, ...(first && !input.of ? [" ", ...pathLink(stepsAt.get(first), "path")] : []), ...(input.of ?? []).flatMap((path) => [reach(path, path, last(path)), " "]), " ", make("code", {}, input.text), ...inner.flatMap((path) => [" → ", reach(path, path, last(path))]), ...storedValues(input, constant));
 }
 
 function outputItem(node, [type, shape], port) {
@@ -121,10 +122,10 @@ function layerDetails(node, constant) {
     make("div", { class: "faint" }, where(node) + (node.macs ? " · " + operations(node) : "") + (node.only === SIDES.before ? " · only in the model before" : "")),
     ...(node.bodies.length ? [make("p", {}, make("button", { onclick: () => flip(node) }, node.open ? "Close" : `Open ${node.bodies.map((body) => body.name).join(" and ")}`))] : []),
     reachButtons(),
-    ...(node.convert ? section("Converts", make("div", { class: node.convert[2] ? lossClass(node.convert[3]) : "" }, `${node.convert[0]} → ${node.convert[1]}: ${node.convert[2] || "keeps every value"}`)) : []),
+    ...(node.convert ? section("Converts", make("div", { class: node.convert[2] ? lossClass(node.convert[3]) : "" }, `${node.convert[0]} → ${node.convert[1]}${node.convert[3] ? " of indices" : ""}: ${node.convert[2] || "keeps every value"}`)) : []),
     ...listed("Findings", findings), ...listed("Changed", changes), ...was,
     ...(attributes.length ? section("Attributes", make("dl", {}, ...attributes)) : []),
-    ...listed("Inputs", node.inputs.map((input) => inputItem(input, constant))), ...listed("Outputs", node.outputs.map((output, port) => outputItem(node, output, port))),
+    ...listed("Inputs", [...node.inputs, outerInputs.get(node.path)].filter(Boolean).map((input) => inputItem(input, constant))), ...listed("Outputs", node.outputs.map((output, port) => outputItem(node, output, port))),
     ...section("As a plugin ran it", ...ranLines(node)),
     make("div", { id: "why" }), ...listed("Used by", used),
     ...section("Tensor names", ...(node.tensors ?? []).map((name) => make("div", { class: "mono" }, name))),

@@ -31,7 +31,8 @@ function box(spot, pane) {
   if (run?.pale) group.classList.add("pale");
   if (node.op === "Parameter" || node.op === "Result") group.classList.add(node.op === "Parameter" ? "input" : "output");
   if (node.convert) group.classList.add("convert");
-  if (node.convert?.[2]) group.classList.add(node.convert[3] ? "narrows" : "loses");
+  if (node.convert?.[3]) group.classList.add("narrows");
+  else if (node.convert?.[2]) group.classList.add("loses");
   const type = isGroup ? computedIn(node, runs[pane.run])[0]?.[0] : typeOf(node, runs[pane.run]), rx = 9;
   if (opens(item)) group.append(draw("rect", { class: "under", x: 5, y: 5, width: w, height: h, rx }));
   group.append(draw("rect", { class: "body", width: w, height: h, rx }));
@@ -441,37 +442,67 @@ function split(both) {
 // The producers of a layer on one side of a comparison only.
 const endsOf = (item) => item.kind === "layer" ? item.before.filter((edge) => edge.moved).map((edge) => edge.from) : [];
 
-// A picture of what is on the screen with the legend, as a file.
-const LEGEND = 32;
-function picture() {
-  const { clientWidth: width, clientHeight: height } = canvas, count = active().length, whole = height + LEGEND;
-  const svg = draw("svg", { xmlns: NS, width: width * count, height: whole, viewBox: `0 0 ${width * count} ${whole}`, class: isDark() ? "dark" : "" });
+// A picture of the whole graph, or of what is on the screen, with the legend.
+const LEGEND = 32, AROUND = 24;
+function picture(whole) {
+  const [wide, high] = whole ? [world.right - world.left + 2 * AROUND, world.bottom - world.top + 2 * AROUND] : [canvas.clientWidth, canvas.clientHeight];
+  const kinds = [...by("legend").children].filter((item) => item.querySelector("i[style]")), room = (item) => 34 + 7 * item.textContent.length;
+  const width = Math.max(wide * active().length, kinds.reduce((sum, item) => sum + room(item), 24)), height = high + LEGEND;
+  const svg = draw("svg", { xmlns: NS, width, height, viewBox: `0 0 ${width} ${height}`, class: isDark() ? "dark" : "" });
   svg.append(draw("style", {}, document.querySelector("style").textContent.replace(/@media[^{]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}/g, "")));
-  svg.append(draw("rect", { width: width * count, height: whole, style: "fill: var(--back)" }), canvas.querySelector("defs").cloneNode(true));
+  svg.append(draw("rect", { width, height, style: "fill: var(--back)" }), canvas.querySelector("defs").cloneNode(true));
   active().toReversed().forEach((it, at) => {
-    const part = draw("svg", { x: at * width, width, height, style: "overflow: hidden" });
-    part.append(it.world.cloneNode(true));
+    const part = draw("svg", { x: at * wide, width: wide, height: high, style: "overflow: hidden" });
+    part.append(whole ? wholeWorld(it) : it.world.cloneNode(true));
     for (const hidden of part.querySelectorAll("title, .toggle")) hidden.remove();
     svg.append(part);
   });
   let x = 12;
-  for (const item of by("legend").children) {
+  for (const item of kinds) {
     const mark = item.querySelector("i[style]");
-    if (!mark) continue;
-    svg.append(draw("rect", { x, y: height + 10, width: 12, height: 12, rx: 3, style: `fill: ${mark.style.background}` }), draw("text", { x: x + 18, y: height + 20, style: "fill: var(--ink); font-size: 12px" }, item.textContent));
-    x += 34 + 7 * item.textContent.length;
+    svg.append(draw("rect", { x, y: high + 10, width: 12, height: 12, rx: 3, style: `fill: ${mark.style.background}` }), draw("text", { x: x + 18, y: high + 20, style: "fill: var(--ink); font-size: 12px" }, item.textContent));
+    x += room(item);
   }
   return svg;
 }
-function save(kind) {
-  const svg = picture(), text = new XMLSerializer().serializeToString(svg), url = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(text);
+// Every box and arrow of a pane, in full size.
+function wholeWorld(pane) {
+  const parts = ["frames", "edges", "nodes"].map((kind) => draw("g", { class: kind })), [frames, edges, nodes] = parts;
+  for (const spot of shownBoxes.filter(({ item }) => belongs(item, pane))) {
+    const element = box(spot, pane);
+    element.setAttribute("transform", `translate(${spot.x} ${spot.y})`);
+    (spot.item.open ? frames : nodes).append(element);
+  }
+  edges.append(...shownRoutes.filter((route) => route.arrows.some((arrow) => arrow.edges.some((edge) => belongs(edge, pane)))).map((route) => line(route, pane)));
+  const found = draw("g", { class: "world", transform: `translate(${AROUND - world.left} ${AROUND - world.top})` });
+  found.append(...parts);
+  return found;
+}
+// A drawing of a whole graph for paper. A long graph is cut into columns, which overlap a little.
+const PAPER = 1.3, OVERLAP = 40;
+function sheet() {
+  const svg = picture(true), [width, height] = [svg.width.baseVal.value, svg.height.baseVal.value];
+  const columns = Math.max(1, Math.round(Math.sqrt(height / width / PAPER))), part = height / columns;
+  const paper = draw("svg", { class: "sheet", viewBox: `0 0 ${columns * width} ${part + OVERLAP}` });
+  for (let at = 0; at < columns; at++) {
+    const column = draw("svg", { x: at * width, width, height: part + OVERLAP, viewBox: `0 ${at * part} ${width} ${part + OVERLAP}` });
+    if (at) column.append(draw("use", { href: "#whole" })); else { svg.id = "whole"; column.append(svg); }
+    paper.append(column);
+  }
+  return paper;
+}
+// A browser takes too long for more boxes.
+const MOST_PICTURED = 4000;
+function save(kind, whole = true) {
+  const svg = picture(whole && shownBoxes.length < MOST_PICTURED), text = new XMLSerializer().serializeToString(svg), url = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(text);
   const download = (href) => make("a", { href, download: `${data.title}.${kind}` }).click();
   if (kind === "svg") return Promise.resolve(download(url)).then(() => url);
   return new Promise((done) => {
     const image = new Image();
     image.addEventListener("load", () => {
-      const scale = 2, sheet = make("canvas", { width: svg.getAttribute("width") * scale, height: svg.getAttribute("height") * scale });
-      const context = sheet.getContext("2d");
+      // Browsers refuse larger sheets.
+      const { width, height } = svg.viewBox.baseVal, scale = Math.min(2, 16000 / Math.max(width, height), Math.sqrt(1e8 / width / height));
+      const sheet = make("canvas", { width: Math.floor(width * scale), height: Math.floor(height * scale) }), context = sheet.getContext("2d");
       context.scale(scale, scale);
       context.drawImage(image, 0, 0);
       download(sheet.toDataURL("image/png"));

@@ -95,23 +95,18 @@ document.addEventListener("keydown", (/** @type {any} */ event) => {
 });
 // Paper has the whole graph in light colours.
 window.addEventListener("beforeprint", () => {
-  const kept = view, dark = isDark();
+  const dark = isDark();
   document.documentElement.classList.remove("dark");
-  fit();
-  for (const { svg } of active()) svg.setAttribute("viewBox", `0 0 ${svg.clientWidth} ${svg.clientHeight}`);
-  window.addEventListener("afterprint", () => {
-    for (const { svg } of panes) svg.removeAttribute("viewBox");
-    view = kept;
-    paint(dark);
-  }, { once: true });
+  const paper = sheet();
+  by("graphs").append(paper);
+  window.addEventListener("afterprint", () => { paper.remove(); paint(dark); }, { once: true });
 });
 by("fit").addEventListener("click", () => fit());
 by("beside").addEventListener("click", () => panel(by("panel").hidden));
 by("theme").addEventListener("click", () => paint(!isDark()));
 by("both").hidden = !canSplit;
 by("both").addEventListener("click", () => split(!isSplit));
-by("svg").addEventListener("click", () => save("svg"));
-by("png").addEventListener("click", () => save("png"));
+for (const kind of ["svg", "png"]) by(kind).addEventListener("click", (event) => save(kind, !event.shiftKey));
 by("help").addEventListener("click", () => by("keys").showModal());
 by("title").append(data.title, make("small", {}, plural(data.layers, "layer")));
 by("names").replaceChildren(...(data.both ? [last(data.before), last(data.file)] : ["second run", "first run"]).map((name) => make("span", {}, name)));

@@ -201,11 +201,12 @@ function metadata() {
 let sorted = "loses";
 // All Converts: those with a box, and those of weights, which are part of their consumer.
 function allConverts() {
-  const own = layers.filter((node) => node.convert && node.only !== SIDES.before).map(({ path, name, convert: [from, to, loses, index] }) => ({ path, name, from, to, loses, index, of: index && loses ? " of indices" : "" }));
-  const held = data.steps.filter((step) => step.loses !== undefined && !places.has(step.path) && holders.has(step.path)).map((step) => ({ path: step.path, name: step.path, from: data.steps[step.before]?.type ?? "?", to: step.type, loses: step.loses === "exact" ? "" : step.loses, index: step.stored === undefined, of: step.stored === undefined ? " of shapes" : " of constants" }));
-  // A FakeQuantize rounds in one type.
-  const isLevels = ({ op, path }) => op === "FakeQuantize" && !(find(path)?.only === SIDES.before);
-  const rounded = data.steps.filter(isLevels).map(({ path, type, stored }) => ({ path, name: path, from: type, to: `${places.get(path)?.attributes?.find(([name]) => name === "levels")?.[1] ?? "few"} levels`, loses: "rounds", of: stored === undefined ? "" : " of constants" }));
+  const own = layers.filter((node) => node.convert && node.only !== SIDES.before).map(({ path, name, convert: [from, to, loses, index] }) => ({ path, name, from, to, loses, index, of: index ? " of indices" : "" }));
+  const held = data.steps.filter((step) => step.loses !== undefined && !places.has(step.path) && holders.has(step.path)).map((step) => ({ path: step.path, name: step.path, from: data.steps[step.before]?.type ?? "?", to: step.type, loses: step.loses === "exact" ? "" : step.loses, index: step.stored === undefined, of: step.stored === undefined ? " of indices" : " of constants" }));
+  // A FakeQuantize or a FakeConvert rounds in one type.
+  const rounding = { FakeQuantize: (attribute) => `${attribute("levels") ?? "few"} levels`, FakeConvert: (attribute) => `values of ${attribute("destination_type") ?? "f8e4m3"}` };
+  const rounds = ({ op, path }) => rounding[op] && !(find(path)?.only === SIDES.before);
+  const rounded = data.steps.filter(rounds).map(({ path, op, type, stored }) => ({ path, name: path, from: type, to: rounding[op]((key) => places.get(path)?.attributes?.find(([name]) => name === key)?.[1]), loses: "rounds", of: stored === undefined ? "" : " of constants" }));
   return [...own, ...held, ...rounded];
 }
 function convertList() {
@@ -273,8 +274,8 @@ function legend() {
   const key = (kind, text) => items.push(make("span", {}, make("i", { class: kind }), text));
   if (visible.some((node) => node.op === "Parameter")) key("input", "input");
   if (visible.some((node) => node.op === "Result")) key("output", "output");
-  if (visible.some((node) => node.convert && !node.convert[2])) key("dash", "Convert");
-  if (visible.some((node) => node.convert?.[2] && node.convert[3])) key("dash narrows", "Convert of indices");
+  if (visible.some((node) => node.convert && !node.convert[2] && !node.convert[3])) key("dash", "Convert");
+  if (visible.some((node) => node.convert?.[3])) key("dash narrows", "Convert of indices");
   if (visible.some((node) => node.convert?.[2] && !node.convert[3])) key("dash loses", "Convert that can lose values");
   if (runs.length) { items.push(make("span", {}, "as computed")); key("pale", "no layer of its own"); }
   if (runs[0]?.added.size) key("dash extra", "Reorder or Convert that was added");

@@ -16,7 +16,9 @@ for (const [path, node] of holders) {
   const input = node.inputs.find((input) => input.held?.includes(path)) ?? node.was?.inputs.find((input) => input.held?.includes(path));
   const known = values.get(path), step = stepsAt.get(path), own = known?.text ?? (step ? step.type + (step.stored ?? "") : input?.text ?? "");
   const bytes = known?.bytes ?? (step?.stored ? tensorBytes(step.type, step.stored) ?? 0 : 0);
-  entries.push({ item: node, path, op: step?.op ?? "Const", id: step?.id, bytes, step, constant: path, note: `${step?.op ?? "Const"} ${own}${bytes ? " · " + size(bytes) : ""} in ${node.op} ${labelOf(node)}`, text: `${path} constant ${own} ${(input?.text ?? "").replace(/ \([^)]*→[^)]*\)/, "")}` });
+  const op = step?.op ?? "Const", isMain = op === "Const" && [undefined, path].includes(input?.parts?.[0]?.[0]);
+  // What is said of a weight, such as how it is quantized, concerns the constant that stores it.
+  entries.push({ item: node, path, op, id: step?.id, bytes, step, constant: path, note: `${op} ${own}${bytes ? " · " + size(bytes) : ""} in ${node.op} ${labelOf(node)}`, text: `${path} ${op === "Const" ? "constant" : op} ${own} ${isMain ? (input?.text ?? "").replace(/ \([^)]*→[^)]*\)/, "") : ""}` });
 }
 for (const entry of entries) entry.lower = entry.text.toLowerCase();
 
@@ -59,7 +61,7 @@ function search() {
     const name = path.toLowerCase(), at = name.indexOf(wanted);
     // The layers around a block have its name after a word.
     if (names.has(name) || names.has(last(name)) || item.kind === "group" && item.path === path && !/^(before|after|between) /.test(item.name) && (name.endsWith("." + wanted) || name.endsWith("/" + wanted))) return 0;
-    return at < 0 ? 3 : /[\d]/.test(name[at + wanted.length] ?? "") && /\d$/.test(wanted) ? 2 : 1;
+    return at < 0 ? words.some((word) => word.toLowerCase() === op?.toLowerCase()) ? 2 : 3 : /[\d]/.test(name[at + wanted.length] ?? "") && /\d$/.test(wanted) ? 2 : 1;
   };
   const ranks = new Map(all.map((entry) => [entry, rank(entry)]));
   all.sort((a, b) => bySize ? b.bytes - a.bytes : ranks.get(a) - ranks.get(b));
