@@ -309,7 +309,7 @@ fn a_page_has_the_findings_and_fixes_of_check() {
 fn siblings_of_the_usual_type_are_counted_by_their_type() {
     let folder = tempfile::tempdir().unwrap();
     let mut text = "x0 = Parameter : f32[2]\n".to_owned();
-    for block in 0..6 {
+    for block in 0..7 {
         let ty = if block == 3 { "f16" } else { "f32" };
         let act = if block == 1 { "Exp" } else { "ReLU" };
         text += &format!(
@@ -318,11 +318,11 @@ fn siblings_of_the_usual_type_are_counted_by_their_type() {
             block + 1
         );
     }
-    let mut model = typelift::Model::from_text(&(text + "y = Result(x6)\n")).unwrap();
+    let mut model = typelift::Model::from_text(&(text + "y = Result(x7)\n")).unwrap();
     assert!(typelift::infer(&mut model).is_empty());
     model.save(folder.path().join("m.xml")).unwrap();
     let said = run(folder.path(), &["stats", "m.xml"]).stdout;
-    assert!(said.contains("computes in f16, its 4 siblings in f32"), "{said}");
+    assert!(said.contains("computes in f16, its 6 siblings in f32"), "{said}");
 }
 
 /// A page showed the range and the losses of 4,096 values as those of a larger constant.
