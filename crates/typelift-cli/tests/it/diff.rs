@@ -243,3 +243,42 @@ fn an_input_that_gets_another_tensor_is_shown_where_a_layer_was_removed_too() {
     let (_, found) = changes(&before, &shorter);
     assert!(found.iter().all(|it| it["kind"] == "removed"), "{found:?}");
 }
+
+/// The story of a rewriting said which layers went and which came, in separate lines.
+#[test]
+fn what_a_rewriting_made_of_layers_is_one_line_of_the_story() {
+    let story = |block: &dyn Fn(usize, bool) -> String| -> Vec<String> {
+        let models = [false, true].map(|after| {
+            let blocks: String = (0..4).map(|at| block(at, after)).collect();
+            let text = format!("x = Parameter : f32[2,2]\no = Const([1, 0]) : i64[2]\nk = Const([0, 1]) : i64[2]\nh0 = Exp(x)\n{blocks}z = Transpose(h4, k)\nw = Transpose(z, o)\ny = Result(w)\n");
+            let mut model = typelift::Model::from_text(&text).unwrap();
+            assert_eq!(typelift::infer(&mut model), []);
+            model
+        });
+        typelift::diff(&models[0], &models[1]).story()
+    };
+    let fused = |at: usize, after: bool| {
+        let (name, next) = (format!("m.layers.{at}"), at + 1);
+        let transposes = match after {
+            false => format!("{name}.t = Transpose(h{at}, o)\n{name}.u = Transpose({name}.t, o)\n"),
+            true => format!("{name}.u = Transpose(h{at}, k)\n"),
+        };
+        format!(
+            "{transposes}{name}.a = ReLU({name}.u)\n{name}.b = Abs({name}.a)\n{name}.c = Sin({name}.b)\nh{next} = Exp({name}.c)\n"
+        )
+    };
+    assert_eq!(story(&fused), ["fused: Transpose : f32 into Transpose, in each of layers.0–3"]);
+    let replaced = |at: usize, after: bool| {
+        let (name, next) = (format!("m.layers.{at}"), at + 1);
+        let act = if after {
+            format!("{name}.new = Tanh(h{at})\n")
+        } else {
+            format!("{name}.p = ReLU(h{at})\n{name}.q = ReLU({name}.p)\n")
+        };
+        let last = if after { "new" } else { "q" };
+        format!(
+            "{act}{name}.a = Abs({name}.{last})\n{name}.b = Sin({name}.a)\n{name}.c = Cos({name}.b)\n{name}.d = Sinh({name}.c)\nh{next} = Exp({name}.d)\n"
+        )
+    };
+    assert_eq!(story(&replaced), ["replaced: 2 ReLU : f32 by 1 Tanh : f32, in each of layers.0–3"]);
+}

@@ -39,11 +39,11 @@ function draw(tag, attributes, text) {
 // A colour for each element type, in light and in dark. Any two can be distinguished, also with deuteranopia, and each has a contrast
 // of at least 3 to 1 with the boxes.
 const COLORS = {
-  f64: ["#0000b8", "#9656ce"], f32: ["#0000ff", "#c83fff"], f16: ["#5469ff", "#036aff"], bf16: ["#0b97ec", "#70b2fe"],
-  f8e4m3: ["#6c139e", "#ec6dca"], f8e5m2: ["#235069", "#9ba749"], f8e8m0: ["#1c5136", "#0cdfff"], f4e2m1: ["#000055", "#eac087"], nf4: ["#7962a5", "#6b70ad"],
-  i64: ["#924000", "#ffb330"], i32: ["#4b0600", "#e04f11"], i16: ["#2ea71b", "#158a00"], i8: ["#00786c", "#2dc48c"], i4: ["#000000", "#83fdff"],
-  u64: ["#0f3335", "#c4e0b3"], u32: ["#0243bd", "#ffff96"], u16: ["#dd7061", "#feb662"], u8: ["#ff5800", "#ffff00"], u6: ["#000082", "#08ecc6"], u4: ["#9e3b41", "#c44d4c"], u3: ["#fd3acd", "#f54ca3"], u2: ["#053267", "#ffffbe"], u1: ["#5d9e74", "#ffff67"],
-  boolean: ["#000a30", "#0d8469"], string: ["#d66ea4", "#fffff4"], other: ["#0c4bfb", "#2d828c"],
+  f64: ["#0000c4", "#9e50d0"], f32: ["#0000ff", "#c642ff"], f16: ["#3055ff", "#3067ff"], bf16: ["#2194f0", "#72b3ff"],
+  f8e4m3: ["#581cb8", "#ffd7ff"], f8e5m2: ["#000067", "#bb9c13"], f8e8m0: ["#027eff", "#07e1ff"], f4e2m1: ["#122052", "#c98bc7"], nf4: ["#41489b", "#7d69b0"],
+  i64: ["#d87900", "#ffa301"], i32: ["#880c01", "#e4396a"], i16: ["#0b8334", "#0f9b00"], i8: ["#0185a8", "#ffffd0"], i4: ["#0d2b00", "#9dd1b0"],
+  u64: ["#004036", "#46832f"], u32: ["#004f64", "#ffff91"], u16: ["#de715f", "#ffbb5d"], u8: ["#858020", "#ffff00"], u6: ["#000b00", "#f5ff5d"], u4: ["#8d2e41", "#ff785d"], u3: ["#f240e7", "#fe4aa6"], u2: ["#ac8693", "#ffd298"], u1: ["#649c6c", "#88c781"],
+  boolean: ["#067b74", "#148471"], string: ["#b380b3", "#fffdf6"], other: ["#000121", "#447c8f"],
 };
 const color = (type) => `var(--t-${COLORS[type] ? type : "other"})`;
 // The colours of both themes. The most frequent type is grey, so that the others stand out.

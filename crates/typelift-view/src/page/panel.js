@@ -127,6 +127,11 @@ const details3 = (lines, kind) => [...lines.slice(0, SHOWN_PATHS).map((text) => 
 
 // Stages that all differ from each other are no warning.
 const differsClass = (text) => /^the \d+ blocks /.test(text) ? "faint" : "differs";
+// The modules of a graph without blocks, as links.
+function modulesOf(row) {
+  const block = row.name === "all layers" && blockAt.get(row.parts[0]), inner = block ? groups.filter(({ graph, up, parent }) => graph === block.graph && up === graph && parent !== undefined) : [];
+  return inner.length ? [make("ul", {}, ...inner.map((group) => make("li", {}, link({ title: group.path }, group.path, () => go(group), groupName(group)), make("span", { class: "faint" }, ` ${plural(group.layers, "layer")}`))))] : [];
+}
 function mapRow(row) {
   const index = row.lossy.filter(({ indices }) => indices), ways = row.paths.filter((path) => path.types.length > 1).map((path) => `${grouped(path.constants)} × ${path.types.join(" → ")} → ${path.operation}`);
   const notes = [
@@ -137,6 +142,7 @@ function mapRow(row) {
     ...(row.errors ? [make("div", { class: "error" }, plural(row.errors, "error"))] : []),
     ...(row.warnings ? [make("div", { class: "warning" }, plural(row.warnings, "warning"))] : []),
     ...(row.differs.length ? details3(row.differs, differsClass(row.differs[0])) : []),
+    ...modulesOf(row),
   ];
   return make("li", { class: "row" + (row.differs.length && differsClass(row.differs[0]) !== "faint" ? " differing" : "") }, mapTitle(row), make("span", { class: "faint" }, ` ${row.blocks > 1 ? `${row.blocks} blocks, ` : ""}${layersOf(row)}`), ...facts(row), ...notes);
 }

@@ -47,11 +47,13 @@ impl Diff {
     /// assert_eq!(typelift::diff(&before, &after).story(), ["changed: operation of Exp Relu → Exp"]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[must_use]
     pub fn story(&self) -> Vec<String> {
         self.story_lines().into_iter().map(|line| line.text).collect()
     }
 
     /// Returns the lines of the [story](Self::story), each with its changes.
+    #[must_use]
     pub fn story_lines(&self) -> Vec<StoryLine<'_>> {
         let is_stored = |change: &&&Change| change.error.is_some();
         let is_named = |change: &&&Change| change.kind == ChangeKind::Names;
@@ -59,17 +61,18 @@ impl Diff {
         let mut lines = self.blocks();
         lines.extend(stored(&apart.iter().filter(is_stored).copied().collect::<Vec<_>>()));
         let rest = apart.iter().filter(|change| !is_stored(change) && !is_named(change)).copied();
-        let (mut groups, constants): (Vec<Alike<'_>>, _) =
+        let (mut groups, constants): (Vec<Alike<'_>>, Vec<_>) =
             alike(rest).into_iter().partition(|group| !is_constant(group));
         groups.sort_by_key(|group| std::cmp::Reverse(group.changes.len()));
+        let mut groups = rewritten(groups);
         // Constants mostly come and go with their users, so they are told only if nothing else is.
         let told = if groups.is_empty() { constants.len() } else { groups.len() };
-        groups.extend(constants);
+        groups.extend(constants.iter().map(line));
         let renamed: Vec<&Change> = apart.iter().filter(is_named).copied().collect();
         let room = MOST.saturating_sub(lines.len() + usize::from(!renamed.is_empty()));
         let shown = if groups.len() > room { told.min(room.saturating_sub(1)) } else { told };
-        lines.extend(groups[..shown].iter().map(line));
-        let left: Vec<&Change> = groups[shown..].iter().flat_map(|group| group.changes.iter().copied()).collect();
+        let left: Vec<&Change> = groups.split_off(shown).into_iter().flat_map(|line| line.changes).collect();
+        lines.extend(groups);
         if !left.is_empty() {
             lines.push(StoryLine { text: format!("and {} more changes", grouped(left.len() as u64)), changes: left });
         }
@@ -81,6 +84,7 @@ impl Diff {
     }
 
     /// True if a change belongs to a block that was added or removed completely.
+    #[must_use]
     pub fn is_of_whole_block(&self, change: &Change) -> bool {
         change.layer.place.is_model() && self.whole.contains(&(change.kind == ChangeKind::Added, change.layer.id))
     }
@@ -135,9 +139,59 @@ impl Diff {
     }
 }
 
+/// True for constants that were added or removed.
 fn is_constant(group: &Alike<'_>) -> bool {
     let is_whole = |change: &&Change| matches!(change.kind, ChangeKind::Added | ChangeKind::Removed);
     group.changes.iter().all(|change| is_whole(change) && change.operation == "Const")
+}
+
+/// Describes groups of equal changes, those that one rewriting made in one line: `fused: Transpose : f32 into Transpose,
+/// in each of layer.0–11` or `replaced: 4 Slice : f32 by 2 VariadicSplit : f32, f32, in each of layers.0–7`.
+fn rewritten<'a>(groups: Vec<Alike<'a>>) -> Vec<StoryLine<'a>> {
+    let kind = |group: &Alike<'_>| group.changes.first().map(|change| change.kind);
+    let of_removed = |group: &&Alike<'a>| kind(group) == Some(ChangeKind::Removed) && !group.changes[0].is_stored;
+    let mut partners = HashMap::<usize, (String, Vec<usize>)>::default();
+    for (at, removed) in groups.iter().enumerate().filter(|(_, group)| of_removed(group)) {
+        let is_free = |other: &usize| !partners.values().any(|(_, others)| others.contains(other));
+        let is_near =
+            |other: &Alike<'_>| other.family == removed.family && other.blocks.keys().eq(removed.blocks.keys());
+        let mut added =
+            groups.iter().enumerate().filter(|(_, other)| kind(other) == Some(ChangeKind::Added) && is_near(other));
+        // The layers that use a removed layer, and were changed themselves.
+        let follows = removed.changes.iter().flat_map(|change| &change.follows);
+        let users: HashSet<&str> = follows.filter(|it| it.kind == ChangeKind::Input).map(|it| &*it.path).collect();
+        let is_user = |other: &Alike<'_>| {
+            let is_whole = matches!(kind(other), Some(ChangeKind::Added | ChangeKind::Removed));
+            !is_whole && other.changes.iter().all(|change| users.contains(&*change.path))
+        };
+        let changed: Vec<usize> =
+            (0..groups.len()).filter(|other| is_user(&groups[*other]) && is_free(other)).collect();
+        let found = match (added.next().filter(|(other, _)| is_free(other)), changed.first()) {
+            (Some((other, by)), _) if !removed.blocks.is_empty() => {
+                let [count, by_count] = [removed, by].map(|it| it.in_each().unwrap_or(it.changes.len()));
+                let each = if removed.in_each().is_some() { "in each of " } else { "in " };
+                let text =
+                    format!("replaced: {count} {} by {by_count} {}, {each}{}", removed.what, by.what, removed.range());
+                Some((text, vec![other]))
+            }
+            (_, Some(&first)) if users.len() == removed.changes.len() => {
+                let into = &groups[first].changes[0].operation;
+                Some((format!("fused: {} into {into}, {}", removed.what, removed.places()), changed))
+            }
+            _ => None,
+        };
+        partners.extend(found.map(|found| (at, found)));
+    }
+    let taken: HashSet<usize> = partners.values().flat_map(|(_, others)| others.iter().copied()).collect();
+    let lines =
+        groups.iter().enumerate().filter(|(at, _)| !taken.contains(at)).map(|(at, group)| match partners.get(&at) {
+            Some((text, others)) => {
+                let others = others.iter().flat_map(|&other| &groups[other].changes);
+                StoryLine { text: text.clone(), changes: group.changes.iter().chain(others).copied().collect() }
+            }
+            None => line(group),
+        });
+    lines.collect()
 }
 
 /// Describes equal changes: `folded: Transpose : f32, in each of layer.0–11`.
