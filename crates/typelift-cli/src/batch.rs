@@ -103,9 +103,11 @@ impl Inputs {
         let directory = output.and_then(|output| output.output.as_deref());
         if let Some(path) = directory {
             let missing = self.paths.iter().find(|path| !path.exists()).map(|path| path.to_string_lossy());
-            many_fit(path).map_err(|failure| match missing {
-                Some(word) => Failure::new(format!("`{word}` is taken for a model, and it does not exist")),
-                None => failure,
+            let models = self.paths.iter().filter(|path| path.is_dir()).find_map(|path| find(path, directory).ok());
+            many_fit(path).map_err(|failure| match (missing, models.as_deref()) {
+                (Some(word), _) => Failure::new(format!("`{word}` is taken for a model, and it does not exist")),
+                (_, Some([model])) => failure.helped(format!("give the model in the folder: `{}`", model.display())),
+                _ => failure,
             })?;
         }
         let mut models = Vec::new();

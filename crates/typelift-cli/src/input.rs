@@ -178,10 +178,10 @@ fn near_file(path: &Path) -> Option<PathBuf> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let names =
         std::fs::read_dir(directory).ok()?.take(MOST).filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    let models =
-        names.filter(|name| Path::new(name).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("xml")));
-    let models: Vec<_> = models.collect();
-    let near = typelift::near(path.file_name()?.to_str()?, models.iter().map(String::as_str))?;
+    let name = path.file_name()?.to_str()?;
+    let is_xml = |file: &str| Path::new(file).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("xml"));
+    let models: Vec<_> = names.filter(|file| is_xml(file) || file.starts_with(&format!("{name}."))).collect();
+    let near = typelift::near(name, models.iter().map(String::as_str))?;
     Some(path.with_file_name(near))
 }
 
@@ -383,6 +383,14 @@ impl Input {
         }
         found.map_err(|error| match error.kind() {
             ErrorKind::FileTooLarge => too_long(),
+            _ if let Some(advice) = path
+                .ancestors()
+                .skip(1)
+                .filter(|file| file.is_file())
+                .find_map(|file| not_a_model::file(&file.to_string_lossy())) =>
+            {
+                self.refused(&error).help(advice)
+            }
             _ if error.kind() != ErrorKind::NotFound && path.is_symlink() && std::fs::metadata(path).is_err() => {
                 self.refused(&error).help("the link leads to no file: remove it, and give the file itself")
             }

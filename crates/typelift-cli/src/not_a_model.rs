@@ -20,6 +20,7 @@ const FILES: &[(&[&str], &str)] = &[
         &[".7z", ".bz2", ".gz", ".rar", ".tar", ".tgz", ".xz", ".zip", ".zst"],
         "`FILE` is packed: unpack it, and give the .xml in it",
     ),
+    (&[".crdownload", ".download", ".part", ".partial"], "an unfinished download: get the .xml and its .bin again"),
     (&[".rules"], "`FILE` has statements: `typelift rewrite --rules FILE MODEL.xml -o OUT.xml` applies them"),
     (
         &[".csv", ".html", ".json", ".log", ".md", ".txt", ".yaml", ".yml"],
@@ -47,6 +48,11 @@ pub(crate) fn folder(path: &Path) -> String {
     let saved = path.join("saved_model.pb").is_file().then(|| path.to_string_lossy());
     let own =
         saved.map(|folder| format!("`ovc {}` converts it to OpenVINO IR, which typelift reads", shell_word(&folder)));
+    let of_hub = ["config.json", "model_index.json"].iter().any(|name| path.join(name).is_file());
+    let of_hub = of_hub.then(|| shell_word(&path.to_string_lossy()).into_owned());
+    let own = own.or_else(|| {
+        of_hub.map(|folder| format!("`optimum-cli export openvino --model {folder} OUT` converts it to OpenVINO IR"))
+    });
     let own = own.or_else(|| file(&path.to_string_lossy())).or_else(|| advice.next());
     own.unwrap_or_else(|| "give a folder that has models: each is an .xml with a .bin".to_owned())
 }

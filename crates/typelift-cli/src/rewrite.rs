@@ -155,10 +155,17 @@ impl Args {
         }
         let script: Script = text.parse().map_err(|error: typelift::rewrite::notation::NotationError| {
             let (line, _) = error.line_column();
-            let place = if self.statements.is_empty() { format!("line {line}: ") } else { String::new() };
+            let place = match &self.rules[..] {
+                [file] if self.statements.is_empty() => format!("{}:{line}: ", file.display()),
+                _ if self.statements.is_empty() => format!("line {line}: "),
+                _ => String::new(),
+            };
             let failure = Failure::new(format!("{place}{}{}", error.message(), error.excerpt()));
             match error.help() {
                 Some(help) => failure.help(help),
+                None if self.statements.is_empty() => {
+                    failure.help("a line is a rule, `Relu(x) => Abs(x)`, or a statement, `rename OLD NEW`")
+                }
                 None => failure,
             }
         })?;

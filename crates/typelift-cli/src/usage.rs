@@ -1,6 +1,6 @@
 //! Suggestions for invalid command lines.
 
-use std::cmp::Reverse;
+use std::cell::OnceCell;
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -9,318 +9,210 @@ use clap::{Arg, Command, Error};
 use typelift::findings::shell_word;
 use typelift::ops::Release;
 use typelift::rewrite::library;
+use typelift::{Layer, LayerId, Model};
 
 use crate::failure::Failure;
-use crate::input::element_type;
+use crate::input::{Input, element_type};
 use crate::not_a_model;
 use crate::whole_command;
 
-/// Commands here, or advice, each with the commands of other programs that mean the same.
-const VERBS: &[(&str, &[&str])] = &[
-    ("MODEL.xml", &["about", "describe", "info", "inputs", "inspect", "outputs", "summary"]),
-    ("check", &["diagnose", "doctor", "errors", "lint", "scan", "status", "validate"]),
-    ("check --for DEVICE", &["compile", "query-model", "supported", "support"]),
-    ("convert", &["align", "clone", "copy", "cp", "lower", "save", "upgrade"]),
-    ("convert --canonical", &["format", "sort"]),
+/// What words of other programs mean here: commands or advice, the likeliest first, and the words. A word that begins
+/// with a dash is an option only. `_` and capitals are written as `-` and small letters. A meaning that begins with an
+/// option counts for each command that has it; one that begins with a command counts elsewhere, too.
+const MEANINGS: &[(&str, &str)] = &[
+    ("MODEL.xml", "about describe info inputs inspect outputs summary summarize"),
+    ("--align pytorch|--rules pytorch", "--pytorch --torch"),
+    ("--align off", "--no-align"),
+    ("--eliminate-converts", "--no-converts --remove-converts"),
+    ("`typelift convert` inserts Converts without an option", "--add-converts --insert-converts"),
+    ("write `| head -20` for the first lines", "--head --limit --max-layers"),
+    ("--all", "--full --top"),
+    ("--allow|--keep", "--exclude --ignore --skip --disable"),
+    ("--keep", "--fp32-layers --keep-fp32 --ignored --ignored-scope --layerprecisions --nodes-to-exclude"),
+    ("--around|why MODEL.xml LAYER", "--center --layer --name --node --tensor"),
+    ("--atol|verify BEFORE.xml AFTER.xml --atol ABS", "--max-diff --abs"),
+    ("--bin", "--weights --weights-file -w"),
+    ("convert --weights compact", "compact"),
+    ("--weights link", "--share-weights"),
+    ("--color never", "--no-color"),
+    ("--config KEY=VALUE", "--load-config --property"),
+    ("--config NUM_STREAMS=N", "--streams"),
+    ("--config INFERENCE_NUM_THREADS=N|--jobs", "--nthreads --threads"),
+    ("--jobs", "--parallel --workers"),
+    ("--deny warnings", "--max-warnings --warnings-as-errors --strict --warn --werror -W"),
+    ("--dry-run|--diff", "--check-only --dry-run --dryrun --plan -n"),
+    ("--expect", "--golden --load-outputs --reference"),
+    (DEVICES, "available-devices devices list-devices query-device"),
+    ("--for DEVICE|--device", "--device --target-device -d compile query-model support"),
+    ("--device CPU|--for cpu", "cpu"),
+    ("--device GPU|--for gpu", "gpu"),
+    ("--device NPU|--for npu", "npu"),
+    ("--compress", "-c"),
+    ("--compress bf16|--hint bf16|--for bf16", "bf16 bfloat16"),
+    (HALF, "compress f16 float16 fp16 half minify precision shrink to-fp16 --best --compress-to-fp16 --data-type"),
+    ("--hint TYPE", "--infer-precision"),
+    ("--decompress", "f32 float32 fp32"),
+    ("--format", "--fmt --message-format --output-format"),
+    ("--format dot", "--dot --graph --svg --png"),
+    ("--format json", "csv json yaml"),
+    (GIT, "--allow-dirty --allow-no-vcs --allow-staged"),
+    ("--in-place", "--no-backup --yes -y --force --inplace --overwrite -i --write"),
+    ("--input-layout NAME=LAYOUT", "nchw nhwc layout set-layout --source-layout --target-layout"),
+    ("--input-type NAME=TYPE", "dtype set-type --input-precision --inputioformats --ip --iop"),
+    ("--output-type NAME=TYPE", "--op --output-precision --outputioformats"),
+    ("--inputs FILE.npz", "--data --input-data --load-inputs --val-range -i"),
+    ("--output", "--dest --destination --dst --out --out-dir --out-file --outdir --outfile --output-dir"),
+    ("--output", "--output-folder --output-model --output-path --save --save-engine --save-model --model-name -O"),
+    ("--quantize MODE", "--bits --mode --weight-format --weight-quant"),
+    ("--quantize int4_sym", "compress-weights int4 --w4"),
+    ("--quantize int8_sym", "i8 int8 quantize u8 --w8"),
+    ("--quantize nf4", "nf4"),
+    ("--group-size", "--gs --block-size"),
+    ("--quiet", "--no-warn --no-warnings --errors-only --level --severity --silent"),
+    ("--rtol|verify BEFORE.xml AFTER.xml --rtol REL", "--max-relative --rel --threshold --tol --tolerance"),
+    ("--rules", "--framework"),
+    ("--rules FILE", "-f -r apply patch"),
+    ("--samples N", "--iterations --niter --repeat"),
+    ("convert --set-length LENGTH=N", "make-dynamic-shape-fixed"),
+    ("--set-length batch=N|--at batch=N", "batch batch-size set-batch -b"),
+    ("--at NAME=N", "--set-length"),
     (
-        "convert --compress f16",
-        &["shrink", "minify", "f16", "to-f16", "mixed-precision", "precision", "compress", "float16", "fp16", "half"],
+        SHAPE,
+        "dims dynamic input-shape reshape set-shape static --data-shape --input --inputs --shape --shapes --max-shapes",
     ),
-    ("convert --compress bf16", &["bf16", "bfloat16"]),
-    ("convert --weights compact", &["compact"]),
-    ("convert --decompress", &["decompress"]),
-    ("convert --dequantize", &["dequantize"]),
-    ("convert --input-layout NAME=NCHW:NHWC", &["nchw", "nhwc", "set-layout", "layout"]),
-    ("convert --quantize int4_sym", &["compress_weights", "int4"]),
-    ("convert --quantize int8_sym", &["i8", "int8", "quantize", "u8", "uint8"]),
-    ("convert --set-shape NAME=SHAPE", &["dims", "dynamic", "set-input-shape", "static", "reshape", "set-shape"]),
-    ("convert --set-length batch=N", &["batch", "set-batch", "batch-size"]),
-    ("convert --quantize nf4", &["nf4"]),
-    ("convert --input-type NAME=TYPE", &["dtype", "set-type"]),
-    ("convert --strip-weights zero", &["anonymize", "strip"]),
-    ("convert --target RELEASE", &["downgrade", "migrate"]),
-    ("convert --types FROM=TO", &["cast"]),
-    ("diff", &["eq", "same", "cmp", "compare"]),
-    ("explain", &["codes"]),
-    ("infer", &["shape_inference", "shapes", "types"]),
-    ("promote", &["result_type"]),
-    ("reduce", &["bisect", "debug", "delta", "minimize"]),
-    ("rewrite --list-rules", &["list-passes", "list-rules", "passes", "rules"]),
-    ("rewrite --rules FILE", &["apply", "patch"]),
-    ("rewrite --use NAME", &["pass", "use"]),
-    ("rewrite --use all", &["clean", "dce", "cleanup", "fuse", "onnxsim", "optimize", "sanitize", "simplify"]),
-    ("rewrite --use common-subexpressions", &["cse", "dedup", "deduplicate"]),
-    ("rewrite --use constant-folding", &["constant-fold", "fold", "fold-constants"]),
-    ("rewrite -e 'PATTERN => REPLACEMENT'", &["edit", "modify", "replace", "surgeon", "transform"]),
-    ("rewrite -e 'add output NAME = TENSOR'", &["add-output", "add-outputs", "expose"]),
-    ("rewrite -e 'after NAME : Relu(_)'", &["add-node", "insert"]),
-    ("rewrite -e 'cut [A] .. [B]'", &["crop", "cut", "extract", "isolate", "prune", "split", "subgraph"]),
-    ("rewrite -e 'freeze NAME = VALUE'", &["freeze"]),
-    ("rewrite -e 'join OTHER.xml'", &["concat", "join", "merge"]),
-    ("rewrite -e 'lora ADAPTER.safetensors'", &["add-lora", "apply-lora", "peft", "lora"]),
-    ("rewrite -e 'redirect LAYER -> TENSOR'", &["delete", "delete-node", "remove", "remove-node"]),
-    ("rewrite -e 'inline IF'", &["inline"]),
-    ("rewrite -e 'before NAME : Divide(_, 255)'", &["mean", "normalize", "ppp", "preprocess", "scale"]),
-    ("rewrite -e 'after NAME : Transpose(_, [0, 2, 3, 1])'", &["transpose"]),
-    ("rewrite -e 'rename OLD NEW'", &["rename"]),
-    ("rewrite -e 'set CONSTANT = VALUE'", &["set"]),
-    ("rewrite -e 'stateful INPUT -> OUTPUT'", &["kv-cache", "low-latency", "make-stateful", "stateful"]),
-    ("show", &["json", "yaml", "text", "cat", "display", "dump", "layers", "list", "ls", "nodes", "print", "tree"]),
-    ("show --format dot", &["dot", "svg", "png"]),
-    ("show --info", &["metadata"]),
-    ("show --only TYPE", &["find", "grep", "search"]),
-    ("stats", &["analyze", "ops", "count", "flops", "macs", "params", "profile", "size", "weights"]),
-    ("verify", &["accuracy", "accuracy-check", "compare-outputs", "equal", "evaluate", "test"]),
-    ("view", &["gui", "html", "ui", "web", "browse", "draw", "graph", "netron", "open", "plot", "visualize"]),
-    ("why", &["blame", "trace"]),
-    ("--version", &["version"]),
-    (FIX, &["fix", "repair"]),
-    (RUN, &["bench", "benchmark", "benchmark_app", "infer-request", "predict", "run", "serve", "trtexec"]),
-    (
-        OVC,
-        &["convert_model", "export", "hub", "import", "mo", "optimum", "optimum-cli", "ovc", "paddle2onnx", "tf2onnx"],
-    ),
-    (DATA, &["awq", "calibrate", "gptq", "pot", "ptq", "qat"]),
-    (NO_LESS, &["distill", "sparsify"]),
-    (DEVICES, &["available-devices", "devices", "list-devices", "query-device"]),
-    (HERE, &["config", "env", "history", "init", "install", "log", "plugin", "template", "uninstall", "update"]),
-    ("completions", &["autocomplete", "completion"]),
+    (SHAPE, "--min-shapes --opt-shapes --image-size --imgsz --resolution --seq-len --height --width"),
+    ("`--help` lists all options", "--help-full --usage"),
+    ("--statement", "--e --pattern"),
+    ("rewrite -e 'PATTERN => REPLACEMENT'", "edit modify replace substitute surgeon transform"),
+    ("rewrite -e 'add output NEW = TENSOR'", "add-output add-outputs expose mark-outputs"),
+    ("rewrite -e 'before NAME : Gather(_, [2,1,0], 1)'", "reverse-channels reverse-input-channels bgr rgb"),
+    ("rewrite -e 'before NAME : Subtract(_, VALUE)'", "mean imean mean-value mean-values normalize preprocess"),
+    ("rewrite -e 'before NAME : Divide(_, VALUE)'", "scale iscale scale-value scale-values std"),
+    ("rewrite -e 'after TENSOR : Transpose(_, [0, 2, 3, 1])'", "transpose"),
+    ("rewrite -e 'after TENSOR : Relu(_)'", "add-node insert"),
+    ("rewrite -e 'cut [FROM] .. [UNTIL]'", "crop cut extract isolate prune split subgraph --input --inputs --outputs"),
+    ("rewrite -e 'freeze NAME = VALUE'", "freeze freeze-placeholder-with-value"),
+    ("rewrite -e 'redirect LAYER -> TENSOR'", "delete delete-node remove remove-node"),
+    ("rewrite -e 'rename OLD NEW'", "rename rename-input rename-node rename-output --input-names --output-names"),
+    ("rewrite -e 'set CONSTANT = VALUE'", "set set-value"),
+    ("rewrite -e 'stateful INPUT -> OUTPUT'", "kv-cache low-latency stateful --transform"),
+    ("rewrite -e 'join OTHER.xml'", "concat join merge"),
+    ("rewrite -e 'lora ADAPTER.safetensors'", "lora peft"),
+    ("rewrite -e 'inline LAYER'", "inline"),
+    ("rewrite --list-rules", "list-rules passes rules --list"),
+    ("--target", "--openvino-version --ov --release"),
+    ("--target RELEASE", "--ir-version --opset downgrade migrate"),
+    ("--types FROM=TO|--only", "cast --dtype --to --type"),
+    ("--only|show --only TYPE", "find grep search --filter --op-type"),
+    ("--use|rewrite --use NAME", "pass use"),
+    ("--use all|rewrite --use all", "cleanup dce fuse onnxsim optimize optimise opt-level sanitize simplify"),
+    ("--use constant-folding|rewrite --use constant-folding", "fold fold-constants"),
+    ("rewrite --use common-subexpressions", "cse deduplicate"),
+    ("check|--verify", "diagnose doctor errors lint scan status validate --val clippy"),
+    ("--write-plan FILE", "-p"),
+    ("diff BEFORE.xml AFTER.xml", "cmp compare diff difftool eq same"),
+    ("explain", "codes"),
+    ("infer", "shape-inference symbolic-shape-infer shapes types"),
+    ("promote", "result-type"),
+    ("reduce", "bisect debug delta minimize"),
+    ("show", "text cat display dump layers list ls nodes print tree"),
+    ("show --format dot", "dot svg png"),
+    ("show --info", "metadata"),
+    ("why MODEL.xml LAYER", "blame trace"),
+    ("convert", "align clone copy cp lower save upgrade"),
+    ("--canonical|convert --canonical", "fmt format sort"),
+    ("--strip-weights zero", "anonymize strip"),
+    ("verify BEFORE.xml AFTER.xml", "accuracy-check compare-outputs equal evaluate test"),
+    ("view", "gui html ui web browse draw graph netron open plot visualize"),
+    ("--version", "version"),
+    ("completions", "autocomplete completion"),
+    ("stats", "analyze count flops histogram macs memory ops parameters params profile size weights"),
+    (BENCHMARK, "--api --avg-runs --exec-graph-path --latency --nireq --pc --perf-counts --profile --report-type"),
+    (BENCHMARK, "--throughput --time --warmup -t"),
+    (DATA, "awq pot calibrate ptq qat quantize-static --dataset --lora-correction --num-samples --preset"),
+    (DATA, "--scale-estimation --sensitivity-metric --subset-size"),
+    (EXPORT, "--library --sym --task --trust-remote-code --use-new-frontend"),
+    (NO_LESS, "distill sparsify --prune"),
+    (EXTENSION, "--custom-ops --extensions --plugins"),
+    (FUSED, "--disable-fusing --no-optimize --skip-fuse-bn --skip-optimization --toposort"),
+    ("only safe fixes are written; `check` lists others after `perhaps`", "--unsafe"),
+    (FINDINGS, "--exit-zero --select"),
+    ("`typelift view` writes a page that needs no server", "--browse --host --port"),
+    (FIX, "fix repair"),
+    (RUN, "benchmark benchmark-app infer-request predict run serve"),
+    (OVC, "convert-model export hub import mo optimum-cli ovc paddle2onnx tf2onnx trtexec"),
+    (HERE, "config env history init install log plugin template uninstall update"),
 ];
 
 /// Programs whose own command follows.
 const PROGRAMS: &[&str] = &["debug", "inspect", "nncf", "onnx", "openvino", "polygraphy", "surgeon", "typelift"];
 
-/// Advice for commands that Typelift does not have.
+const FIX: &str = "`typelift convert` inserts Converts, and `typelift check --fix` corrects the text of the file";
 const DEVICES: &str =
     "`typelift verify --device NAME A.xml B.xml` runs on a device, and names those of OpenVINO if it has no such one";
+const HERE: &str = "Typelift has no plugins, projects or updates of its own: `typelift -h` lists the commands";
+const FINDINGS: &str = "all findings are reported: --allow CODE leaves some out, --deny CODE makes some fail";
+const FUSED: &str = "nothing is fused or removed without `typelift rewrite --use`";
+const EXTENSION: &str = "operations of an extension are kept as the file declares them, without the extension";
 const NO_LESS: &str = "Typelift removes no weights: --quantize and --compress make them smaller";
-const FIX: &str = "`typelift convert` inserts Converts, and `typelift check --fix` corrects the text of the file";
+const SHAPE: &str = "--set-shape NAME=SHAPE|--shape NAME=SHAPE|--at NAME=N";
+const HALF: &str = "--compress f16|--hint f16|--for f16";
+const GIT: &str = "leave it out: typelift does not look at the state of git";
 const RUN: &str = "Typelift does not run models: `benchmark_app` of OpenVINO measures speed, and `typelift verify A.xml B.xml` compares two models with an installed OpenVINO";
 const OVC: &str =
     "`ovc` of OpenVINO and `optimum-cli export openvino` convert other formats to IR, which Typelift reads";
-const HERE: &str = "Typelift has no plugins, projects or updates of its own: `typelift -h` lists the commands";
-
-/// Options here, or advice, each with the options of other programs that mean the same. A `_` in a name is written as
-/// `-`. The first row counts whose option the command has. A row that begins with a command counts where the command
-/// has no other, and advice counts everywhere.
-const OPTIONS: &[(&str, &[&str])] = &[
-    ("--align pytorch", &["--pytorch", "--torch"]),
-    ("--align off", &["--no-align"]),
-    ("--rules pytorch", &["--pytorch", "--torch"]),
-    ("--eliminate-converts", &["--no-converts", "--remove-converts"]),
-    ("`typelift convert` inserts Converts without an option", &["--add-converts", "--insert-converts"]),
-    ("write `| head -20` for the first lines", &["--head", "--limit", "--max-layers"]),
-    ("--all", &["--full", "--top", "--verbose"]),
-    ("--allow", &["--disable", "--exclude", "--ignore", "--skip"]),
-    ("--around", &["--center", "--layer", "--name", "--node"]),
-    ("--at NAME=N", &["--batch", "--input-shape", "--set-length", "--set-shape", "--shape"]),
-    ("--atol", &["--max-diff", "--abs"]),
-    ("--backup", &["--backup-mode"]),
-    ("--bin", &["--weights", "--weights-file"]),
-    ("--weights link", &["--share-weights"]),
-    ("--color never", &["--no-color"]),
-    ("--compress", &["-c"]),
-    ("--compress bf16", &["--bf16"]),
-    (
-        "--compress f16",
-        &["--best", "--compress-to-fp16", "--convert-to-fp16", "--data-type", "--fp16", "--half", "--precision"],
-    ),
-    ("--config KEY=VALUE", &["--load-config", "--property"]),
-    ("--config NUM_STREAMS=N", &["--nstreams", "--streams"]),
-    ("--config INFERENCE_NUM_THREADS=N", &["--num-threads", "--threads", "--nthreads"]),
-    ("--deny warnings", &["--max-warnings", "--strict", "--warn", "--werror", "-W"]),
-    ("--device", &["--target-device", "-d"]),
-    ("--dry-run", &["--check-only", "--dryrun", "--plan", "-n"]),
-    ("--expect", &["--golden", "--load-outputs", "--reference"]),
-    ("--for", &["--precision"]),
-    ("--device CPU", &["--cpu"]),
-    ("--device GPU", &["--gpu"]),
-    ("--device NPU", &["--npu"]),
-    ("--for cpu", &["--cpu"]),
-    ("--for gpu", &["--gpu"]),
-    ("--for npu", &["--npu"]),
-    ("--for f16", &["--fp16", "--half"]),
-    ("--for bf16", &["--bf16"]),
-    ("--for DEVICE", &["--device", "--target-device", "-d"]),
-    ("--changed", &["--since", "--staged"]),
-    ("--diff", &["--check-only", "--dry-run", "--dryrun", "--plan", "-n"]),
-    ("--format", &["--fmt", "--output-format"]),
-    ("--format dot", &["--dot", "--graph"]),
-    ("--format github", &["--github"]),
-    ("--format json", &["--csv", "--json", "--yaml"]),
-    ("--format sarif", &["--sarif"]),
-    ("--hint TYPE", &["--infer-precision", "--precision"]),
-    ("--hint f16", &["--fp16", "--half"]),
-    ("--hint bf16", &["--bf16"]),
-    ("--in-place", &["--no-backup", "--yes", "-y", "--force", "--inplace", "--overwrite", "-i"]),
-    ("--input-layout NAME=NCHW:NHWC", &["--nchw", "--nhwc", "--layout", "--source-layout", "--target-layout"]),
-    ("--input-type NAME=TYPE", &["--input-precision", "--inputioformats", "--ip", "--iop"]),
-    ("--output-type NAME=TYPE", &["--op", "--output-precision", "--outputioformats"]),
-    ("--inputs FILE.npz", &["--data", "--input-data", "--load-inputs", "--val-range", "-i"]),
-    ("--jobs", &["--num-workers", "--parallel", "--threads", "--workers"]),
-    (
-        "--keep",
-        &[
-            "--fp32-layers",
-            "--keep-fp32",
-            "--exclude",
-            "--ignore",
-            "--ignored",
-            "--ignored-scope",
-            "--layerprecisions",
-            "--skip",
-        ],
-    ),
-    (
-        "--output",
-        &[
-            "--dest",
-            "--destination",
-            "--dst",
-            "--out-dir",
-            "--out-file",
-            "--outdir",
-            "--outfile",
-            "--out",
-            "--output-dir",
-            "--output-folder",
-            "--output-model",
-            "--save",
-            "--save-engine",
-            "--model-name",
-            "-O",
-        ],
-    ),
-    ("--quantize MODE", &["--mode", "--weight-format"]),
-    ("--quantize int4_sym", &["--int4"]),
-    ("--quantize int8_sym", &["--int8"]),
-    ("--quiet", &["--no-warn", "--no-warnings"]),
-    ("--quiet", &["--errors-only", "--level", "--log-level", "--severity", "--silent"]),
-    ("--rtol", &["--max-relative", "--rel", "--threshold", "--tol", "--tolerance"]),
-    ("--rules", &["--framework"]),
-    ("--rules FILE", &["-f", "-r"]),
-    ("--samples N", &["--iterations", "--niter", "--repeat"]),
-    ("--set-length batch=N", &["--batch", "--batch-size", "-b"]),
-    ("--set-shape 'NAME=[1..8,…]'", &["--maxshapes", "--minshapes", "--optshapes"]),
-    (
-        "--set-shape NAME=SHAPE",
-        &["--dynamic", "--input", "--input-shape", "--inputs", "--reshape", "--shape", "--shapes", "--static"],
-    ),
-    ("--shape NAME=SHAPE", &["--data-shape", "--input-shape"]),
-    ("--set-shape NAME=SHAPE", &["--height", "--image-size", "--imgsz", "--resolution", "--seq-len", "--width"]),
-    ("`--help` lists all options", &["--help-all", "--help-full", "--usage"]),
-    ("--statement", &["--e", "--pattern"]),
-    ("rewrite -e 'PATTERN => REPLACEMENT'", &["--replace", "--substitute"]),
-    ("rewrite -e 'add output NAME = TENSOR'", &["--add-output", "--add-outputs", "--mark-outputs"]),
-    (
-        "rewrite -e 'before NAME : Divide(_, reshape([R, G, B], [1, 3, 1, 1]))'",
-        &["--iscale", "--scale", "--scale-value", "--scale-values"],
-    ),
-    ("rewrite -e 'before NAME : Gather(_, [2,1,0], 1)'", &["--reverse-channels", "--reverse-input-channels"]),
-    (
-        "rewrite -e 'before NAME : Subtract(_, reshape([R, G, B], [1, 3, 1, 1]))'",
-        &["--imean", "--mean", "--mean-value", "--mean-values"],
-    ),
-    ("rewrite -e 'cut [A] .. [B]'", &["--cut", "--extract", "--input", "--inputs", "--outputs", "--subgraph"]),
-    ("rewrite -e 'freeze NAME = VALUE'", &["--freeze", "--freeze-placeholder-with-value"]),
-    ("rewrite -e 'redirect LAYER -> TENSOR'", &["--delete", "--delete-node", "--remove", "--remove-node"]),
-    ("rewrite -e 'rename OLD NEW'", &["--input-names", "--output-names", "--rename"]),
-    ("rewrite -e 'set CONSTANT = VALUE'", &["--set", "--set-value"]),
-    ("rewrite -e 'stateful INPUT -> OUTPUT'", &["--stateful", "--transform"]),
-    ("rewrite --list-rules", &["--list", "--list-passes"]),
-    ("--target", &["--openvino", "--openvino-version", "--ov", "--release"]),
-    ("--target RELEASE", &["--ir-version", "--opset"]),
-    ("--types FROM=TO", &["--dtype", "--to", "--type"]),
-    ("--only", &["--filter", "--find", "--grep", "--op-type", "--search", "--type"]),
-    ("--use", &["--pass"]),
-    ("--use all", &["--cleanup", "--fuse", "--optimize", "--simplify"]),
-    ("--use constant-folding", &["--fold", "--fold-constants"]),
-    ("--verify", &["--val", "--validate"]),
-    ("--write-plan FILE", &["-p"]),
-    ("diff BEFORE.xml AFTER.xml", &["--compare", "--diff"]),
-    ("verify BEFORE.xml AFTER.xml", &["--device", "--rtol", "--tolerance"]),
-    (
-        STATS,
-        &["--by-type", "--flops", "--histogram", "--macs", "--memory", "--ops", "--parameters", "--params", "--size"],
-    ),
-    (BENCHMARK, &["--api", "--avg-runs", "--dump-profile", "--exec-graph-path", "--latency", "--nireq", "--pc"]),
-    (BENCHMARK, &["--perf-counts", "--profile", "--report-type", "--throughput", "--time", "--warmup", "-t"]),
-    (DATA, &["--awq", "--calibration", "--dataset", "--gptq", "--lora-correction", "--num-samples", "--preset"]),
-    (DATA, &["--scale-estimation", "--sensitivity-metric", "--subset-size"]),
-    (EXPORT, &["--library", "--sym", "--task", "--trust-remote-code", "--use-new-frontend"]),
-    (NO_LESS, &["--prune", "--sparsity"]),
-    (
-        "operations of an extension are kept as the file declares them, without the extension",
-        &["--custom-ops", "--extension", "--extensions", "--plugins"],
-    ),
-    (
-        "nothing is fused or removed without `typelift rewrite --use`",
-        &["--disable-fusing", "--no-optimize", "--skip-fuse-bn", "--skip-optimization", "--toposort"],
-    ),
-    ("only safe fixes are written; `check` lists others after `perhaps`", &["--unsafe", "--unsafe-fixes"]),
-    (
-        "all findings are reported: --allow CODE leaves some out, --deny CODE makes some fail",
-        &["--exit-zero", "--select"],
-    ),
-    ("`typelift view` writes a page that needs no server", &["--browse", "--host", "--port"]),
-];
 
 /// Advice for options that a command does not have: the command, the options, and what it does or which command has them.
-const ELSEWHERE: &[(&str, &[&str], &str)] = &[
-    ("check", &["--config"], "there is no file of settings: give options, such as --allow CODE"),
-    ("check", &["--log-file", "--output-file", "--report"], "write `--format json > FILE.json`"),
-    ("check", &["--rules"], "rewrite --rules FILE"),
+const ELSEWHERE: &[(&str, &str, &str)] = &[
+    ("check", "--config", "there is no file of settings: give options, such as --allow CODE"),
+    ("check", "--log-file --output-file --report", "write `--format json > FILE.json`"),
+    ("check", "--rules", "rewrite --rules FILE"),
     (
         "completions",
-        &["--install"],
+        "--install",
         "`typelift completions bash` prints the script: write it where your shell looks for it",
     ),
-    ("convert", &["--export", "--output-format", "--to-onnx"], "typelift writes OpenVINO IR only"),
-    ("diff", &["-o", "--html", "--output", "--png", "--side-by-side", "--view", "--visual"], PAGE),
-    ("diff", &["--abs", "--atol", "--rtol", "--tol", "--tolerance"], "verify BEFORE.xml AFTER.xml"),
-    ("diff", &["--kind", "--only"], "write `--ignore KIND` for the kinds of changes to leave out"),
-    ("diff", &["--values", "--weights"], "`diff` compares the values of constants without an option"),
-    ("diff", &["--ignore-weights", "--no-weights"], "diff --ignore constant BEFORE.xml AFTER.xml"),
-    ("diff", &["--brief", "--name-only", "--shortstat", "--stat", "--summary", "--unified", "-u", "-w"], STORY),
-    ("explain", &["--all", "--list"], "`typelift explain` without a code lists all codes"),
-    (
-        "reduce",
-        &["--check", "--cmd", "--command", "--script"],
-        "the command follows `--`, such as `-- python3 check.py {}`",
-    ),
-    ("reduce", &["--fail-regex", "--regex"], "write `--match REGEX`"),
-    ("reduce", &["--mode"], "`reduce` removes layers in every way that keeps the outcome"),
-    ("show", &["--inputs", "--outputs", "--summary"], "MODEL.xml"),
-    ("show", &["--const", "--data", "--values", "--weights"], "show MODEL.xml NAME --npy FILE.npy"),
-    (
-        "show",
-        &["--attrs", "--consts", "--types", "--display-as", "--ops", "--show", "--tree"],
-        "`show` prints each layer with its attributes and types",
-    ),
-    ("show", &["--bodies", "--body"], "`show` prints each body below its layer"),
+    ("convert", "--export --output-format --to-onnx", "typelift writes OpenVINO IR only"),
+    ("diff", "-o --html --output --png --side-by-side --view --visual", PAGE),
+    ("diff", "--atol", "verify BEFORE.xml AFTER.xml --atol ABS"),
+    ("diff", "--rtol", "verify BEFORE.xml AFTER.xml --rtol REL"),
+    ("diff", "--kind --only", "write `--ignore KIND` for the kinds of changes to leave out"),
+    ("diff", "--values --weights", "`diff` compares the values of constants without an option"),
+    ("diff", "--ignore-weights --no-weights", "diff --ignore constant BEFORE.xml AFTER.xml"),
+    ("diff", "--brief --name-only --shortstat --stat --summary --unified -u -w", STORY),
+    ("explain", "--all --list", "`typelift explain` without a code lists all codes"),
+    ("reduce", "--check --cmd --command --script", COMMAND),
+    ("reduce", "--fail-regex --regex", "write `--match REGEX`"),
+    ("reduce", "--mode", "`reduce` removes layers in every way that keeps the outcome"),
+    ("show", "--inputs --outputs --summary", "MODEL.xml"),
+    ("show", "--const --data --values --weights", "show MODEL.xml NAME --npy FILE.npy"),
+    ("show", "--attrs --consts --types --display-as --ops --show --tree", ATTRIBUTES),
+    ("show", "--bodies --body", "`show` prints each body below its layer"),
     (
         "stats",
-        &["--block", "--blocks", "--layers"],
+        "--block --blocks --layers",
         "`stats` lists blocks; `typelift show --around LAYER MODEL.xml` shows layers",
     ),
-    ("stats", &["--order", "--sort"], "`stats` lists the largest first; --all lists all"),
-    ("verify", &["--against", "--other", "--with"], "verify BEFORE.xml AFTER.xml"),
-    ("verify", &["--save-outputs"], "write `--save-inputs FILE.npz`; outputs are compared, not saved"),
-    ("verify", &["--check-error-stat"], "write `--rtol REL` or `--atol ABS`"),
-    ("view", &["--before", "--compare", "--diff", "--with"], PAGE),
-    ("view", &["--around", "--layer", "--name", "--node", "--only"], "show --around NAME MODEL.xml"),
-    ("view", &["--dot", "--format", "--image", "--pdf", "--png", "--svg"], "show --format dot MODEL.xml"),
-    ("view", &["--dark", "--theme"], "the page has the colours of the browser, dark or light"),
-    ("view", &["--html", "--save"], "write `-o PAGE.html`"),
-    ("why", &["--from", "--to"], "write `--path`: it begins where a value is stored, and ends where it is used"),
-    ("why", &["--dtype", "--type"], "`why` explains the type without an option; --shape explains lengths"),
+    ("stats", "--order --sort", "`stats` lists the largest first; --all lists all"),
+    ("verify", "--against --other --with", "verify BEFORE.xml AFTER.xml"),
+    ("verify", "--save-outputs", "write `--save-inputs FILE.npz`; outputs are compared, not saved"),
+    ("verify", "--check-error-stat", "write `--rtol REL` or `--atol ABS`"),
+    ("view", "--before --compare --diff --with", PAGE),
+    ("view", "--around --layer --name --node --only", "show --around NAME MODEL.xml"),
+    ("view", "--dot --export --format --image --pdf --png --svg", PICTURE),
+    ("view", "--dark --theme", "the page has the colours of the browser, dark or light"),
+    ("view", "--html --save", "write `-o PAGE.html`"),
+    ("why", "--from --to", "write `--path`: it begins where a value is stored, and ends where it is used"),
+    ("why", "--dtype --type", "`why` explains the type without an option; --shape explains lengths"),
 ];
 
 /// An example of a conversion, for options that belong to one.
 const COMPRESS: &str = "convert --compress f16";
+const COMMAND: &str = "the command follows `--`, such as `-- python3 check.py {}`";
+const PICTURE: &str = "show --format dot MODEL.xml | dot -Tsvg -o graph.svg";
 const PAGE: &str = "view BEFORE.xml AFTER.xml -o changes.html";
+const ATTRIBUTES: &str = "`show` prints each layer with its attributes and types";
 const STORY: &str = "`diff` begins with a summary; `--format json` lists each change";
-const STATS: &str = "`typelift stats MODEL.xml` prints weights, operations and MACs without an option";
 const BENCHMARK: &str = "`benchmark_app` of OpenVINO measures speed; `typelift stats --ran EXECUTION.xml MODEL.xml` shows what a plugin ran";
 const EXPORT: &str = "`optimum-cli export openvino` exports from a framework; typelift changes the .xml that it writes";
 
@@ -330,103 +222,90 @@ const MODEL: &[&str] =
 
 /// Values that are meant for another option: the option, the beginnings of values or `*` and their end, and the option
 /// to write or the advice.
-const VALUES: &[(&str, &[&str], &str)] = &[
-    ("--compress", &["int8", "i8"], "--quantize int8_sym"),
-    ("--compress", &["int4"], "--quantize int4_sym"),
-    ("--compress", &["u8"], "--quantize int8_asym"),
-    ("--compress", &["f32", "fp32", "float32"], "--decompress"),
-    ("--compress", &["fp8", "f8"], "f16 and bf16 are stored by --compress; `--quantize mxfp4` stores fewer bits"),
-    ("--deny", &["all"], "--deny warnings"),
-    (
-        "--allow",
-        &["all", "error", "note", "warning"],
-        "name the codes, such as `--allow stale-port`; --quiet prints errors only",
-    ),
-    ("--deny", &["note"], "--deny warnings` or `--deny CODE"),
-    ("--deny", &["error"], "errors end with status 1 without --deny"),
-    ("--for", &["arm", "x86"], "--for cpu"),
-    ("--for", &["cuda", "nvidia", "xpu"], "OpenVINO has a plugin for GPUs of Intel: write `--for gpu`"),
-    ("--for", &["genai:"], "--for genai:llm"),
-    ("--for", &["openvino"], "`typelift check` without --for checks what OpenVINO itself needs"),
-    (
-        "--for",
-        &["int8"],
-        "`typelift convert --quantize int8_sym` quantizes, and `typelift verify` compares the results",
-    ),
-    ("--format", &["csv", "markdown", "md", "table", "yaml"], "--format json"),
-    ("--format", &["junit", "xml"], "--format sarif` or `--format json"),
-    (
-        "--format",
-        &["html", "svg"],
-        "`typelift view MODEL.xml -o PAGE.html` writes a page, and `typelift view A.xml B.xml -o PAGE.html` one of a diff",
-    ),
-    ("--for", &["f32", "float"], "the file says what is computed in f32: `typelift stats` counts it"),
+const VALUES: &[(&str, &str, &str)] = &[
+    ("--compress", "fp8 f8", "f16 and bf16 are stored by --compress; `--quantize mxfp4` stores fewer bits"),
+    ("--deny", "all", "--deny warnings"),
+    ("--deny", "note", "--deny warnings` or `--deny CODE"),
+    ("--deny", "error", "errors end with status 1 without --deny"),
+    ("--allow", "all error note warning", ALLOW),
+    ("--for", "arm x86 intel64", "--for cpu"),
+    ("--for", "auto multi hetero", "--for cpu --for gpu"),
+    ("--for", "myriad vpu hddl gna ncs keembay", "--for npu"),
+    ("--for", "cuda nvidia xpu", "OpenVINO has a plugin for GPUs of Intel: write `--for gpu`"),
+    ("--for", "genai:", "--for genai:llm"),
+    ("--for", "openvino", "`typelift check` without --for checks what OpenVINO itself needs"),
+    ("--for", "int8", "`typelift convert --quantize int8_sym` quantizes, and `typelift verify` compares the results"),
+    ("--for", "f32 float", "the file says what is computed in f32: `typelift stats` counts it"),
+    ("--format", "markdown md table", "--format json"),
+    ("--format", "junit xml", "--format sarif` or `--format json"),
+    ("--format", "html svg", PAGES),
     (
         "--quantize",
-        &["w8a8"],
+        "w8a8",
         "activations are quantized with data, as by `nncf.quantize`; --quantize stores weights only",
     ),
-    ("--quantize", &["int8", "w8"], "--quantize int8_sym"),
-    ("--quantize", &["int4", "w4"], "--quantize int4_sym"),
-    ("--quantize", &["f16", "fp16"], "--compress f16"),
-    (
-        "--quantize",
-        &["f8", "fp8"],
-        "modes of floats are nf4, fp4 and mxfp4; `--backup fp8_e4m3` is for weights that the mode leaves out",
-    ),
-    ("--quantize", &["*.txt"], "--quantize @FILE"),
-    ("--quantize", &["awq", "gptq"], DATA),
-    ("--target", &["cpu"], "--for cpu"),
-    ("--target", &["gpu"], "--for gpu"),
-    ("--target", &["npu"], "--for npu"),
-    ("--rules", &["onnx", "tensorflow", "tf"], "TensorFlow and ONNX promote nothing: operands must have one type"),
-    ("--rules", &["np"], "--rules numpy"),
-    ("--rules", &["torch"], "--rules pytorch"),
-    ("--target", &["latest"], "without --target, a model is written for the newest release"),
-    ("--use", &["fuse-all"], "--use all"),
-    ("--use", &["fuse-layernorm", "layernorm"], "--use norms"),
-    ("--weights", &["*.bin"], "--bin FILE"),
-    ("[CODE]", &["*.xml"], "`typelift check MODEL.xml` reports the findings of a model"),
-    ("[CODE]", &["all", "e0", "list"], "`typelift explain` lists the codes"),
+    ("--quantize", "f8 fp8", FLOATS),
+    ("--quantize", "*.txt", "--quantize @FILE"),
+    ("--quantize", "awq gptq", DATA),
+    ("--quantize", "4 q4 w4", "--quantize int4_sym"),
+    ("--quantize", "8 q8 w8", "--quantize int8_sym"),
+    ("--rules", "onnx tensorflow tf", "TensorFlow and ONNX promote nothing: operands must have one type"),
+    ("--rules", "np", "--rules numpy"),
+    ("--rules", "torch", "--rules pytorch"),
+    ("--target", "latest", "without --target, a model is written for the newest release"),
+    ("--use", "fuse-all", "--use all"),
+    ("--use", "fuse-layernorm layernorm", "--use norms"),
+    ("--weights", "*.bin", "--bin FILE"),
+    ("[CODE]", "*.xml", "`typelift check MODEL.xml` reports the findings of a model"),
+    ("[CODE]", "all e0 list", "`typelift explain` lists the codes"),
 ];
 
+const ALLOW: &str = "name the codes, such as `--allow stale-port`; --quiet prints errors only";
+const PAGES: &str =
+    "`typelift view MODEL.xml -o PAGE.html` writes a page, and `typelift view A.xml B.xml -o PAGE.html` one of a diff";
+const FLOATS: &str =
+    "modes of floats are nf4, fp4 and mxfp4; `--backup fp8_e4m3` is for weights that the mode leaves out";
 const DATA: &str = "a mode that needs data is of `nncf.compress_weights`; --quantize computes from the weights alone";
 
-/// Further words after the options, which a command does not take: the command, and what to write instead.
-const WORDS: &[(&str, &str)] = &[
-    ("explain", "give one code; `typelift explain` lists them"),
-    ("reduce", "the command follows `--`, such as `-- python3 check.py {}`"),
-    ("show", "to select layers, write `--only TYPE` or `--around LAYER`"),
-    ("stats", "`typelift show --around LAYER` shows one layer"),
-    ("view", "give one model, or two to see what differs"),
-    ("why", "give one layer or tensor: `typelift why MODEL.xml LAYER`"),
-    ("diff", "give two models"),
-    ("verify", "give one model or two; a property is one word, such as `--config KV_CACHE_PRECISION=u8`"),
+/// Complete command lines, for commands that need more than a model, and what to write instead of further words.
+const EXAMPLES: &[(&str, &str, &str)] = &[
+    ("completions", "completions bash", ""),
+    ("diff", "diff BEFORE.xml AFTER.xml", "give two models"),
+    ("explain", "explain type-mismatch", "give one code; `typelift explain` lists them"),
+    ("man", "man FOLDER", ""),
+    ("promote", "promote f32 i64", ""),
+    ("reduce", "reduce --finding type-mismatch MODEL.xml -o OUT.xml", COMMAND),
+    ("schema", "schema check", ""),
+    ("show", "show", "show --around LAYER MODEL.xml"),
+    ("stats", "stats", "show --around LAYER MODEL.xml"),
+    (
+        "verify",
+        "verify BEFORE.xml AFTER.xml",
+        "give one model or two; a property is one word, such as `--config KV_CACHE_PRECISION=u8`",
+    ),
+    ("view", "view", "give one model, or two to see what differs"),
+    ("why", "why MODEL.xml LAYER", "why MODEL.xml LAYER"),
 ];
 
-/// Complete command lines, for commands that need more than a model.
-const EXAMPLES: &[(&str, &str)] = &[
-    ("completions", "completions bash"),
-    ("diff", "diff BEFORE.xml AFTER.xml"),
-    ("explain", "explain type-mismatch"),
-    ("man", "man FOLDER"),
-    ("promote", "promote f32 i64"),
-    ("reduce", "reduce --finding type-mismatch MODEL.xml -o OUT.xml"),
-    ("schema", "schema check"),
-    ("verify", "verify BEFORE.xml AFTER.xml"),
-    ("why", "why MODEL.xml LAYER"),
+/// Things and actions that are in names of many kinds.
+const OBJECTS: [&str; 11] =
+    ["list", "print", "data", "errors", "layer", "layers", "name", "node", "nodes", "status", "tensor"];
+
+/// Words in rows of tables that stand for what was typed.
+const PLACES: [&str; 15] = [
+    "FROM", "UNTIL", "OLD", "NEW", "LAYER", "CONSTANT", "TENSOR", "LAYOUT", "NAME", "SHAPE", "LENGTH", "VALUE",
+    "DEVICE", "OTHER", "N",
 ];
+
+/// Options with which no model is written elsewhere.
+const DONE: [&str; 4] = ["--dry-run", "--audit", "--in-place", "--list-rules"];
 
 /// The most options that a suggestion lists.
 const FEW: usize = 8;
 
 /// A model without a command asks for an overview.
 pub(crate) fn is_overview(arguments: &[OsString]) -> bool {
-    arguments.get(1).is_some_and(is_model)
-}
-
-fn is_model(word: &OsString) -> bool {
-    Path::new(word).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("xml"))
+    arguments.get(1).is_some_and(|word| is_xml(&word.to_string_lossy()))
 }
 
 /// The failure for a long option after one dash, which would be read as a value of `-o`, or as a request for help: `-out`,
@@ -435,18 +314,19 @@ pub(crate) fn of_one_dash(arguments: &[OsString]) -> Option<Failure> {
     let words = arguments.iter().filter_map(|word| word.to_str()).take_while(|word| *word != "--");
     let of_help = |word: &str| word.len() > 2 && (word.starts_with("-h") || word.starts_with("-V"));
     let of_output = |word: &str| {
-        let is_other = || OPTIONS[..].iter().any(|(_, others)| others.contains(&&*format!("-{word}")));
-        word.starts_with("-o") && !word.contains('=') && (is_other() || word == "-output")
+        let is_other = || !meanings(&format!("-{word}")).is_empty();
+        word.starts_with("-o") && word.len() > 2 && !word.contains('=') && (is_other() || word == "-output")
     };
     let word = words.into_iter().find(|word| of_help(word) || of_output(word))?;
     let message = format!("unexpected argument `{word}` found");
+    if let Some(habit) = of_habit(arguments) {
+        return Some(Failure::new(message).help(habit));
+    }
     if of_help(word) {
         return Some(Failure::new(message).help(format!("a long option has two dashes: `-{word}`, and help is `-h`")));
     }
-    let tip = match is_row("--output", &format!("-{word}")) || word == "-output" {
-        true => None,
-        false => option_tip(word, &whole_command(), arguments),
-    };
+    let program = whole_command();
+    let tip = (!is_output(word)).then(|| Asked::new(&program, arguments).option_tip(word)).flatten();
     Some(Failure::new(message).help(tip.unwrap_or_else(|| "write `-o OUT.xml` or `--output OUT.xml`".to_owned())))
 }
 
@@ -479,7 +359,7 @@ pub(crate) fn failure(error: &Error, program: &mut Command, arguments: &[OsStrin
         Some((message, meant)) => (message.to_owned(), Some(format!("did you mean {meant}"))),
         None => (message, None),
     };
-    let other = || match verb_of(program, arguments) {
+    let other = || match arguments.iter().skip(1).find_map(|word| program.find_subcommand(word)) {
         Some(verb) if verb.get_name() == "explain" || said.contains("CODE") => {
             "`typelift explain` lists the codes, and `typelift check MODEL.xml` prints those of a model".to_owned()
         }
@@ -510,75 +390,50 @@ fn suggested(error: &Error) -> Option<String> {
 }
 
 fn tip(error: &Error, program: &Command, arguments: &[OsString]) -> Option<String> {
+    let asked = Asked::new(program, arguments);
     match error.kind() {
-        ErrorKind::InvalidSubcommand => verb_tip(&text(error, ContextKind::InvalidSubcommand)?, program, arguments),
+        ErrorKind::InvalidSubcommand => asked.verb_tip(&text(error, ContextKind::InvalidSubcommand)?),
         ErrorKind::UnknownArgument => {
             let option = text(error, ContextKind::InvalidArg)?;
-            option_tip(&whole(&option, arguments), program, arguments)
+            asked.option_tip(&whole(&option, arguments))
         }
         ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
             let (option, value) = (text(error, ContextKind::InvalidArg)?, text(error, ContextKind::InvalidValue)?);
             let name = option.split(' ').next()?;
-            let number = value.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-            let is_counted = error.to_string().contains("invalid digit");
-            let number = Some(number).filter(|number| is_counted && number.parse::<u64>().is_ok());
-            let percent = value.strip_suffix('%').and_then(|number| number.parse::<f64>().ok());
-            let verb = verb_of(program, arguments);
-            let list = verb.and_then(|verb| repeated(program, verb, name, &value));
-            let shape = shape_of(&value).filter(|shape| verb.is_some_and(|verb| takes(program, verb, name, shape)));
-            let last = value.rsplit('.').next().filter(|last| *last != value).map(str::to_lowercase);
-            let last = last.filter(|last| verb.is_some_and(|verb| takes(program, verb, name, last)));
+            let fitted = asked.verb.and_then(|verb| asked.fitted(verb, name, &value));
             match value.split_once(':') {
-                _ if last.is_some() => last.map(|last| format!("write `{name} {last}`")),
-                _ if list.is_some() => list.map(|list| format!("give the option once for each: `{list}`")),
-                _ if shape.is_some() => shape.map(|shape| format!("write `{name} {}`", shell_word(&shape))),
-                Some((mode, group)) if name == "--quantize" && group.parse::<u64>().is_ok() => {
-                    Some(format!("write `--quantize {} --group-size {group}`", mode.to_lowercase()))
-                }
                 _ if value.is_empty() => Some(format!("write `{}`", plain(&option))),
-                _ if option.contains("FROM=TO") && !value.contains('=') => {
-                    let pair = value.replace("->", "=").replace(':', "=").replace(' ', "");
-                    let is_pair = pair.contains('=');
-                    Some(match element_type(&pair) {
-                        _ if is_pair => format!("write `{name} {pair}`"),
-                        Ok(typelift::promote::ElementType::F32) => format!("write `{name} f32=TO`"),
-                        _ => format!("write `{name} f32={pair}`"),
-                    })
-                }
-                _ if value.contains('(') && value.contains('=') && option.contains("SHAPE") => {
-                    let value = value.replace('(', "[").replace(')', "]");
-                    Some(format!("write `{name} {}`", shell_word(&value)))
-                }
-                Some((end, given)) if option.contains("<NAME=") && !value.contains('=') => {
-                    Some(format!("write `{name} {}`", shell_word(&format!("{}={}", end.trim(), given.trim()))))
-                }
+                _ if fitted.is_some() => fitted.map(|words| {
+                    if let Some(verb) = asked.verb.filter(|verb| asked.has_others(verb, name)) {
+                        return format!("write `{}`", asked.line(verb.get_name()));
+                    }
+                    let is_list = words.len() > 2 && words.iter().step_by(2).all(|word| word == name);
+                    let start = if is_list { "give the option once for each: " } else { "write " };
+                    format!("{start}`{}`", shown(&words))
+                }),
+                _ if option.contains("FROM=TO") && !value.contains('=') => Some(format!("write `{name} {value}=TO`")),
                 _ if option.contains("<NAME=") && !value.contains('=') => {
                     let is_name = value.starts_with(|letter: char| letter.is_lowercase() || letter == '_');
                     let is_name = is_name && element_type(&value).is_err();
                     let place = plain(option.split('=').nth(1)?);
                     let pair = if is_name { format!("{value}={place}") } else { format!("NAME={value}") };
-                    let names = completed("MODEL.xml", arguments);
-                    Some(format!("write `{name} {}`; `{names}` lists the names", shell_word(&pair)))
+                    Some(format!("write `{name} {}`; `{}` lists the names", shell_word(&pair), asked.line("MODEL.xml")))
                 }
                 _ if option.contains("<KEY=") && value.starts_with('{') => {
                     Some(format!("write `{name} KEY=VALUE` for each property"))
                 }
                 None if option.contains("<KEY=") => Some(format!("write `{name} {value}=VALUE`")),
-                Some((key, given)) if option.contains("<KEY=") => Some(format!("write `{name} {key}={given}`")),
-                _ if number.is_some() => number.map(|number| format!("write `{name} {number}`")),
-                _ if percent.is_some() => percent.map(|number| format!("write `{name} {}`", number / 100.0)),
                 _ => value_tip(name, &value.to_lowercase(), error),
             }
         }
         ErrorKind::MissingRequiredArgument => {
-            let verb = verb_of(program, arguments)?.get_name();
+            let verb = asked.verb?.get_name();
             let missing = match error.get(ContextKind::InvalidArg) {
                 Some(ContextValue::Strings(missing)) => missing.first().filter(|arg| arg.contains("--")),
                 _ => None,
             };
             if missing.is_some_and(|arg| arg.starts_with("<--")) {
-                let example = completed(&carried(COMPRESS, program, arguments), arguments);
-                let example = (verb == "convert").then(|| format!(", such as `{example}`"));
+                let example = (verb == "convert").then(|| format!(", such as `{}`", asked.line(COMPRESS)));
                 return Some(format!("write one of these options{}", example.unwrap_or_default()));
             }
             if let Some(option) = missing.filter(|arg| arg.starts_with("--")) {
@@ -586,16 +441,17 @@ fn tip(error: &Error, program: &Command, arguments: &[OsString]) -> Option<Strin
             }
             let names_tensor = error.render().to_string().contains("<NAME>");
             let line = if names_tensor { "show MODEL.xml NAME --npy FILE.npy" } else { verb };
-            Some(format!("for example, `{}`", completed(&carried(line, program, arguments), arguments)))
+            Some(format!("for example, `{}`", asked.line(line)))
         }
         ErrorKind::ArgumentConflict
-            if let Some(tensor) = value_of("--output", arguments).filter(|output| !output.contains('.')) =>
+            if let Some(tensor) = asked.value_of("--output").filter(|output| !output.contains('.')) =>
         {
-            Some(said(&format!("rewrite -e 'cut {tensor}'"), program, arguments))
+            Some(asked.said(&format!("rewrite -e 'cut {tensor}'")))
         }
         ErrorKind::TooManyValues => {
             let option = text(error, ContextKind::InvalidArg)?;
-            Some(if is_off(&option, arguments) { format!("leave `{option}` out") } else { format!("write `{option}`") })
+            let is_off = is_off(asked.value_of(&option));
+            Some(if is_off { format!("leave `{option}` out") } else { format!("write `{option}`") })
         }
         ErrorKind::ArgumentConflict => Some("leave one of the two out".to_owned()),
         _ => None,
@@ -615,44 +471,6 @@ fn whole(option: &str, arguments: &[OsString]) -> String {
     long.unwrap_or(option).to_owned()
 }
 
-/// Completes a command with the models that were given, and with a place for what it writes.
-fn completed(line: &str, arguments: &[OsString]) -> String {
-    /// Commands that read no model.
-    const ALONE: [&str; 7] = ["MODEL.xml", "explain", "promote", "schema", "completions", "man", "--version"];
-    let line = EXAMPLES.iter().find(|(verb, _)| *verb == line).map_or(line, |(_, example)| example);
-    let mut line = format!("typelift {line}");
-    let verb = line.split(' ').nth(1).unwrap_or_default();
-    let (reads, writes) = (!ALONE.contains(&verb), ["convert", "rewrite"].contains(&verb));
-    if !line.contains("--list-rules") && reads {
-        let has_model = line.contains(" MODEL.xml") || line.contains(" BEFORE.xml");
-        line += if has_model { "" } else { " MODEL.xml" };
-        line += if writes && !line.contains(" -o ") { " -o OUT.xml" } else { "" };
-    }
-    let words: Vec<_> = arguments.iter().skip(1).filter_map(|word| word.to_str()?.rsplit('=').next()).collect();
-    let is_output =
-        |at: usize| at > 0 && ["-o", "--output", "--output-model", "--output_model"].contains(&words[at - 1]);
-    let files = (0..words.len()).filter(|&at| words[at].ends_with(".xml"));
-    let (outputs, models): (Vec<usize>, Vec<usize>) = files.partition(|&at| is_output(at));
-    let places = [("MODEL.xml", models.first()), ("BEFORE.xml", models.first()), ("AFTER.xml", models.get(1))];
-    for (place, given) in places.into_iter().chain([("OUT.xml", outputs.first())]) {
-        if let Some(&at) = given {
-            line = line.replacen(place, &shell_word(words[at]), 1);
-        }
-    }
-    line
-}
-
-/// Formats a row of a table: a command that does the same, or advice.
-fn said(meant: &str, program: &Command, arguments: &[OsString]) -> String {
-    let first = meant.split(' ').next().unwrap_or_default();
-    let is_command = ["MODEL.xml", "--version"].contains(&first) || program.find_subcommand(first).is_some();
-    if is_command {
-        format!("`{}` does that", completed(&carried(meant, program, arguments), arguments))
-    } else {
-        meant.to_owned()
-    }
-}
-
 fn value_tip(option: &str, value: &str, error: &Error) -> Option<String> {
     let value = if option == "--use" { &value.replace('_', "-") } else { value };
     let is_like = |text: &&str| match text.strip_prefix('*') {
@@ -662,11 +480,12 @@ fn value_tip(option: &str, value: &str, error: &Error) -> Option<String> {
     if value.starts_with('@') {
         return None;
     }
-    if let Some((.., meant)) = VALUES.iter().find(|(name, texts, _)| option == *name && texts.iter().any(is_like)) {
+    if let Some((.., meant)) =
+        VALUES.iter().find(|(name, texts, _)| option == *name && texts.split(' ').any(|text| is_like(&text)))
+    {
         return Some(if meant.starts_with("--") { format!("write `{meant}`") } else { (*meant).to_owned() });
     }
-    let words = VERBS.iter().find(|(_, names)| names.contains(&value)).and_then(|(verb, _)| verb.split_once(' '));
-    if let Some((_, meant)) = words.filter(|(_, meant)| meant.split(' ').next() == Some(option)) {
+    if let Some(meant) = meanings(value).into_iter().find(|meant| meant.split(' ').next() == Some(option)) {
         return Some(format!("write `{meant}`"));
     }
     if option == "--use" {
@@ -721,18 +540,31 @@ pub(crate) fn of_habit(arguments: &[OsString]) -> Option<String> {
     };
     for pair in words.windows(2).skip(1) {
         let (option, value) = (pair[0], pair[1]);
-        let rest: Vec<_> = words.iter().skip_while(|it| **it != value).take_while(|it| !it.starts_with('-')).collect();
-        let statement: Vec<_> =
-            rest.iter().map(|word| **word).filter(|word| !is_file(word) && !word.ends_with(".xml")).collect();
+        let at = words.iter().position(|it| *it == value).unwrap_or_default();
+        let rest = words[at..].iter().take_while(|it| !it.starts_with('-') && !it.ends_with(".xml") && !is_file(it));
+        let rest: Vec<&str> = rest.copied().collect();
         match option {
-            "--hint" if ["latency", "throughput"].contains(&&*value.to_lowercase()) => {
+            "--hint" | "-hint" if ["latency", "throughput"].contains(&&*value.to_lowercase()) => {
                 return Some(format!("write `--config PERFORMANCE_HINT={}`", value.to_uppercase()));
             }
             "--rule" | "--rules" | "-r" if value.contains("=>") && !is_file(value) => {
                 return Some(format!("--rules takes a file: write `-e {}`", shell_word(value)));
             }
-            "-e" | "--statement" if !value.contains(char::is_whitespace) && statement.len() > 1 => {
-                return Some(format!("quote the statement: `-e {}`", shell_word(&statement.join(" "))));
+            "-e" | "--statement" if rest.len() > 1 => {
+                return Some(format!("quote the statement: `-e {}`", shell_word(&rest.join(" "))));
+            }
+            "-e" | "--statement"
+                if ["()", "(,", ", )", "  "].iter().any(|gap| value.replace("Parameter()", "").contains(gap)) =>
+            {
+                return Some(
+                    "the shell replaces `$` in double quotes: write the statement in single quotes".to_owned(),
+                );
+            }
+            _ if option.starts_with("--")
+                && rest.len() > 1
+                && (value.contains('[') || rest.contains(&"=") || value.ends_with('=')) =>
+            {
+                return Some(format!("quote the value: `{option} {}`", shell_word(&rest.concat())));
             }
             "--types" | "-e" | "--statement" if value.ends_with('-') || value.ends_with(" =") => {
                 let value = value.trim_end_matches(['-', '=', ' ']);
@@ -768,447 +600,812 @@ fn text(error: &Error, kind: ContextKind) -> Option<String> {
     }
 }
 
-fn verb_tip(word: &str, program: &Command, arguments: &[OsString]) -> Option<String> {
-    let plain = |name: &str| name.to_lowercase().replace('_', "-");
-    let named = |word: &str| {
-        let row = VERBS.iter().find(|(_, names)| names.iter().any(|name| plain(name) == plain(word)));
-        row.map(|row| row.0).or_else(|| Some(program.find_subcommand(word)?.get_name()))
-    };
-    // The command of another program follows its name: `surgeon extract`.
-    let mut words = arguments.iter().filter_map(|it| it.to_str()).skip_while(|it| *it != word);
-    let of_program = words.by_ref().find(|it| !PROGRAMS.contains(it)).filter(|_| PROGRAMS.contains(&word));
-    if let Some(verb) = of_program.and_then(named).or_else(|| named(word)) {
-        let is_ir = completed("show", arguments) != completed("show", &[]);
-        let verb = if verb == OVC && is_ir && word != "export" { "convert" } else { verb };
-        return Some(said(verb, program, arguments));
+impl Asked<'_> {
+    fn verb_tip(&self, word: &str) -> Option<String> {
+        let named = |word: &str| {
+            let meanings = meanings(word);
+            let first = meanings.iter().find(|meant| !meant.starts_with("--")).or(meanings.first()).copied();
+            self.program.find_subcommand(word).map(Command::get_name).or(first)
+        };
+        // The command of another program follows its name: `surgeon extract`.
+        let words = || self.others().skip_while(|it| *it != word).take_while(|it| !is_xml(it));
+        let of_program =
+            words().filter(|it| !PROGRAMS.contains(it)).find_map(named).or_else(|| words().find_map(named));
+        let of_program = of_program.filter(|_| PROGRAMS.contains(&word));
+        if let Some(meant) = of_program.or_else(|| named(word)) {
+            let other = self.conversion().unwrap_or(if word == "trtexec" { RUN } else { "convert" });
+            let is_other = meant == OVC && word != "export" && !self.models().is_empty();
+            return Some(self.said(&self.whole_meaning(if is_other { other } else { meant })));
+        }
+        if let Some(advice) = not_a_model::file(word) {
+            return Some(advice);
+        }
+        if Path::new(word).is_dir() {
+            return Some(format!("`typelift check {}` checks all models in it", shell_word(word)));
+        }
+        for other in [format!("{word}.xml"), Path::new(word).with_extension("xml").display().to_string()] {
+            if Path::new(&other).is_file() {
+                return Some(format!("did you mean `typelift {}`?", shell_word(&other)));
+            }
+        }
+        let names = || self.program.get_subcommands().filter(|command| !command.is_hide_set()).map(Command::get_name);
+        let near = |name: &&str| is_slip(word, name);
+        let nearest = typelift::near(word, names()).filter(|name| near(&&**name));
+        if let Some(name) = nearest.or_else(|| names().find(near).map(str::to_owned)) {
+            return Some(format!("did you mean `{name}`?"));
+        }
+        let lower = dashed(word);
+        let sets = || library::SETS.iter().map(|set| set.name);
+        let exact = sets().find(|set| *set == lower);
+        let known = || MEANINGS.iter().flat_map(|(_, words)| words.split(' ').map(|word| word.trim_start_matches('-')));
+        let within = within(word, known()).filter(|other| other != word && exact.is_none());
+        let part = exact.or_else(|| sets().find(|set| lower.len() > 3 && set.contains(&lower)));
+        if let Some(set) = part.filter(|_| within.is_none()) {
+            return Some(self.said(&format!("rewrite --use {set}")));
+        }
+        let other = within.or_else(|| typelift::near(word, known()).filter(|name| near(&&**name)));
+        other.filter(|other| other != word).and_then(|other| self.verb_tip(&other))
     }
-    if let Some(advice) = not_a_model::file(word) {
-        return Some(advice);
+
+    /// A meaning with the first command that has it, if it is an option.
+    fn whole_meaning(&self, meant: &str) -> String {
+        let mut verbs = self.program.get_subcommands().filter(|verb| !verb.is_hide_set());
+        let verb = verbs.find(|verb| meant.starts_with("--") && has(verb, meant));
+        verb.map_or_else(|| meant.to_owned(), |verb| format!("{} {}", verb.get_name(), valued(verb, meant)))
     }
-    if Path::new(word).is_dir() {
-        return Some(format!("`typelift check {}` checks all models in it", shell_word(word)));
+
+    fn option_tip(&self, option: &str) -> Option<String> {
+        let name = option.split('=').next().unwrap_or(option);
+        let Some(verb) = self.verb else { return self.tip_without_command(option, name) };
+        if is_overview(self.arguments) && option == verb.get_name() {
+            return Some(format!("write `{}`", self.line(option)));
+        }
+        if !option.starts_with('-') {
+            let row = EXAMPLES.iter().find(|(name, _, more)| *name == verb.get_name() && !more.is_empty());
+            let help = || format!("`typelift help {}` explains the command", verb.get_name());
+            return Some(row.map_or_else(help, |(.., more)| self.said(more)));
+        }
+        let dashed = dashed(name);
+        let long = dashed.trim_start_matches('-');
+        let only_asked = |done: &str| format!("leave `{name}` out: `typelift {}` {done}", verb.get_name());
+        let off = is_off(self.value_of(name)).then(|| only_asked("does it only if an option asks for it"));
+        let negated = ["no-", "skip-", "disable-", "without-"].iter().any(|start| long.starts_with(start));
+        let own = verb.get_arguments().filter(|arg| !arg.is_global_set() && !arg.is_hide_set());
+        let own: Vec<_> = own.filter_map(Arg::get_long).filter(|name| *name != "help").collect();
+        let others = MEANINGS.iter().flat_map(|(_, words)| words.split(' ')).chain(MODEL.iter().copied());
+        let others: Vec<_> = others.map(|word| word.trim_start_matches('-')).collect();
+        let near = |names: &[&str]| {
+            typelift::near(long, names.iter().copied()).filter(|near| is_slip(long, near) && long.len() > 1)
+        };
+        let mut verbs = self.program.get_subcommands().filter(|verb| !verb.is_hide_set()).map(Command::get_name);
+        let is_begun = |name: &&str| *name == long || long.len() > 3 && name.starts_with(long);
+        let meaning = |meant: &str| self.meaning(verb, name, meant);
+        off.or_else(|| meaning(&dashed))
+            .or_else(|| {
+                let near = format!("--{}", near(&own)?);
+                let is_same = |value: &str| self.fitted(verb, &near, value).is_none_or(|words| words[1..] == [value]);
+                let is_typed = self.value_of(name).is_none_or(is_same) && !self.has_others(verb, name);
+                if is_typed { Some(format!("did you mean `{near}`?")) } else { meaning(&near) }
+            })
+            .or_else(|| negated.then(|| only_asked("does only what its options say")))
+            .or_else(|| verbs.find(is_begun).map(|verb| self.said(verb)))
+            .or_else(|| meaning(&format!("--{}", within(name, own.iter().chain(&others).copied())?)))
+            .or_else(|| meaning(&format!("--{}", near(&others)?)))
+            .or_else(|| {
+                let list = own.iter().map(|name| format!("--{name}")).collect::<Vec<_>>().join(", ");
+                let few = format!("the options of `typelift {}` are {list}", verb.get_name());
+                (1..=FEW).contains(&own.len()).then_some(few)
+            })
     }
-    for other in [format!("{word}.xml"), Path::new(word).with_extension("xml").display().to_string()] {
-        if Path::new(&other).is_file() {
-            return Some(format!("did you mean `typelift {}`?", shell_word(&other)));
+
+    /// The tip for an option in a line without a command.
+    fn tip_without_command(&self, option: &str, name: &str) -> Option<String> {
+        let is_overview = is_overview(self.arguments);
+        if let Some(model) = self.models().first().filter(|_| option.starts_with("-o") || !is_overview) {
+            let line = self.line(self.conversion().unwrap_or("convert"));
+            return Some(format!("the command comes first: `{line}`, or `typelift {}`", shell_word(model)));
+        }
+        if let Some(meant) = meanings(name).first() {
+            return Some(self.said(&self.whole_meaning(meant)));
+        }
+        match self.program.get_subcommands().find(|verb| has(verb, name)) {
+            Some(verb) if is_overview => Some(format!("write `{}`", self.line(verb.get_name()))),
+            Some(verb) => Some(format!("`{option}` is an option of `typelift {}`", verb.get_name())),
+            None if option.starts_with('-') => None,
+            None => Some(format!("to compare two models, write `{}`", self.line("diff"))),
         }
     }
-    let names = || program.get_subcommands().filter(|command| !command.is_hide_set()).map(Command::get_name);
-    let near = |name: &String| is_slip(word, name);
-    if let Some(name) = typelift::near(word, names()).filter(near).or_else(|| same_stem(word, names())) {
-        return Some(format!("did you mean `{name}`?"));
-    }
-    let lower = word.to_lowercase();
-    if let Some(set) = library::SETS.iter().find(|set| lower.len() > 3 && set.name.contains(&lower)) {
-        return Some(said(&format!("rewrite --use {}", set.name), program, arguments));
-    }
-    let others = VERBS.iter().flat_map(|(_, names)| names.iter().copied());
-    let owned: Vec<_> = others.clone().map(str::to_owned).collect();
-    let within = within(word, owned.iter()).map(|name| name.trim_start_matches('-').to_owned());
-    let other = within.or_else(|| typelift::near(word, others).filter(near)).filter(|other| other != word);
-    other.and_then(|other| verb_tip(&other, program, arguments))
 }
 
-/// True if a word differs from a name in one place, or is its beginning.
+/// True if a word differs from a name in one place, or in its end, or is its beginning.
 fn is_slip(word: &str, name: &str) -> bool {
     let (word, name) = (word.to_lowercase(), name.to_lowercase());
     let same = |pairs: &mut dyn Iterator<Item = (char, char)>| pairs.take_while(|(a, b)| a == b).count();
-    let longest = word.chars().count().max(name.chars().count());
+    let (longest, shortest) = (word.chars().count().max(name.chars().count()), word.len().min(name.len()));
     let before = same(&mut word.chars().zip(name.chars()));
     let after = same(&mut word.chars().rev().zip(name.chars().rev())).min(longest - before);
-    let is_beginning = before >= 3 && (before == word.chars().count() || before == name.chars().count());
+    let is_beginning = before >= 3 && before == shortest || before > 3 && before + 1 >= name.len();
     is_beginning || longest > 3 && (before > 0 || after + 1 == longest) && before + after + 2 >= longest
 }
 
-/// The name of which a word is another form: `rewrite` for `rewriting`.
-fn same_stem<'n>(word: &str, mut names: impl Iterator<Item = &'n str>) -> Option<String> {
-    let is_same = |name: &&str| name.len() > 4 && word.get(..name.len() - 1) == name.get(..name.len() - 1);
-    names.find(is_same).map(str::to_owned)
-}
-
-fn option_tip(option: &str, program: &Command, arguments: &[OsString]) -> Option<String> {
-    let name = option.split('=').next().unwrap_or(option);
-    let Some(verb) = verb_of(program, arguments) else {
-        let model = arguments.iter().filter_map(|word| word.to_str()).find(|word| word.ends_with(".xml"));
-        if let Some(model) = model.filter(|_| option.starts_with("-o") || !is_overview(arguments)) {
-            let model = shell_word(model);
-            return Some(format!(
-                "the command comes first: `typelift convert {model} -o OUT.xml`, or `typelift {model}`"
-            ));
-        }
-        let meant = OPTIONS.iter().find(|(meant, others)| meant.starts_with("--") && others.contains(&name));
-        let meant = meant.map_or(name, |row| row.0);
-        return match program.get_subcommands().find(|verb| has(verb, meant)) {
-            Some(verb) if meant == name && is_overview(arguments) => {
-                let words = arguments.iter().skip(1).map(|word| match word.to_string_lossy() {
-                    option if option.starts_with('-') => option.into_owned(),
-                    word => shell_word(&word).into_owned(),
-                });
-                Some(format!("write `typelift {} {}`", verb.get_name(), words.collect::<Vec<_>>().join(" ")))
-            }
-            Some(verb) if meant == name => Some(format!("`{option}` is an option of `typelift {}`", verb.get_name())),
-            Some(verb) => Some(said(&format!("{} {meant}", verb.get_name()), program, arguments)),
-            None if option.starts_with('-') => None,
-            None => {
-                Some(format!("to compare two models, write `{}`", completed("diff BEFORE.xml AFTER.xml", arguments)))
-            }
-        };
-    };
-    if let (true, Some(model)) = (is_overview(arguments) && option == verb.get_name(), arguments.get(1)) {
-        return Some(format!("write `typelift {option} {}`", shell_word(&model.to_string_lossy())));
-    }
-    if !option.starts_with('-') {
-        let tip = WORDS.iter().find(|(name, _)| *name == verb.get_name()).map(|(_, tip)| (*tip).to_owned());
-        return Some(tip.unwrap_or_else(|| format!("`typelift help {}` explains the command", verb.get_name())));
-    }
-    let asked = Asked { given: name, verb, program, arguments };
-    let dashed = match name.replace('_', "-") {
-        long if long.starts_with("--") => long.to_lowercase(),
-        // `-shape` is `--shape`, and `-O` is not `-o`.
-        long if long.len() > 2 => format!("-{}", long.to_lowercase()),
-        short => short,
-    };
-    let only_asked = |done: &str| format!("leave `{name}` out: `typelift {}` {done}", verb.get_name());
-    let off = is_off(name, arguments).then(|| only_asked("does it only if an option asks for it"));
-    let exact = off.or_else(|| asked.meaning(&dashed));
-    let negated = ["--no-", "--skip-", "--disable-", "--without-"].iter().any(|start| dashed.starts_with(start));
-    let negated = || negated.then(|| only_asked("does only what its options say"));
-    let own = || asked.own().into_iter().map(|name| name.trim_start_matches('-').to_owned()).collect::<Vec<_>>();
-    let near = |names: &[String]| {
-        let near = typelift::near(dashed.trim_start_matches('-'), names.iter().map(String::as_str));
-        let is_slip = |near: &String| is_slip(dashed.trim_start_matches('-'), near) && dashed.len() > 3;
-        near.filter(is_slip).map(|near| format!("--{near}"))
-    };
-    let others = OPTIONS.iter().flat_map(|(_, others)| others.iter().copied()).chain(MODEL.iter().copied());
-    let others: Vec<_> = others.filter_map(|other| other.strip_prefix("--")).map(str::to_owned).collect();
-    exact
-        .or_else(|| near(&own()).map(|near| format!("did you mean `{near}`?")))
-        .or_else(negated)
-        .or_else(|| asked.meaning(&within(name, own().iter().chain(&others))?))
-        .or_else(|| asked.meaning(&near(&others)?))
-        .or_else(|| {
-            let own = asked.own();
-            Some(match own.len() {
-                1..=FEW => format!("the options of `typelift {}` are {}", verb.get_name(), own.join(", ")),
-                _ => format!("`typelift {} -h` lists the options", verb.get_name()),
-            })
-        })
-}
-
-/// The name of the most words, all of which are in an option: `input-shape` for `--overwriteInputShape`. The first one
-/// counts.
-fn within<'n>(option: &str, names: impl Iterator<Item = &'n String>) -> Option<String> {
-    let mut words = String::new();
-    for letter in option.chars() {
-        words.extend(letter.is_uppercase().then_some('-'));
-        words.extend(if letter == '_' { "-".chars().next() } else { letter.to_lowercase().next() });
-    }
-    let words = format!("-{words}-");
+/// The name of the most words, all of which are in an option: `input-shape` for `--overwriteInputShape`. The last one
+/// counts: `shape` for `--data-shape`.
+fn within<'n>(option: &str, names: impl Iterator<Item = &'n str>) -> Option<String> {
+    // A plural counts as its singular.
+    let whole = |name: &str| format!("-{}-", name.trim_start_matches('-')).replace("s-", "-");
+    let words = whole(&dashed(option));
     // A word among many others means little: `--dumpLayerInfo`.
     let parts = |name: &str| name.split('-').filter(|part| !part.is_empty()).count();
-    let is_half = |name: &str| parts(name) * 2 >= parts(&words) || words.contains(&format!("--{name}-"));
-    let is_within = |name: &&String| name.len() > 3 && is_half(name) && words.contains(&format!("-{name}-"));
-    let place = |name: &str| words.find(&format!("-{name}-")).unwrap_or_default();
-    let best = names.filter(is_within).max_by_key(|name| (name.matches('-').count(), Reverse(place(name))));
-    best.map(|name| format!("--{name}"))
+    let is_half = |name: &str| parts(name) * 2 >= parts(&words) || words.starts_with(&whole(name));
+    let is_within = |name: &&str| name.len() > 3 && is_half(name) && words.contains(&whole(name));
+    // The action is the first word of a command, and the thing is the last one of an option.
+    let place = |name: &str| {
+        words.find(&whole(name)).unwrap_or_default() as isize * if option.starts_with('-') { 1 } else { -1 }
+    };
+    let rank = |name: &&str| (!OBJECTS.contains(name), name.matches('-').count(), place(name));
+    let best = names.filter(is_within).max_by_key(rank);
+    best.map(str::to_owned)
 }
 
-/// True if an option is one of other programs for the row of ours, or ours.
-fn is_row(meant: &str, option: &str) -> bool {
-    option == meant || OPTIONS.iter().any(|(known, others)| *known == meant && others.contains(&option))
-}
-
-/// Adds the word for its value to an option that stands alone.
-fn valued(verb: &Command, option: &str) -> String {
-    let is_it = |arg: &&Arg| arg.get_long().is_some_and(|long| option == format!("--{long}"));
-    let value = verb.get_arguments().find(is_it).filter(|arg| arg.get_action().takes_values());
-    let value = value.and_then(|arg| arg.get_value_names()?.first()).map(|value| plain(value));
-    value.map_or_else(|| option.to_owned(), |value| format!("{option} {value}"))
-}
-
-fn has(verb: &Command, option: &str) -> bool {
-    spellings(verb).any(|known| option.split(' ').next() == Some(&known))
-}
-
-/// An option that a command does not have.
+/// A command line that is refused.
 struct Asked<'a> {
-    given: &'a str,
-    verb: &'a Command,
     program: &'a Command,
     arguments: &'a [OsString],
+    verb: Option<&'a Command>,
+    /// Options with their values, and other words without a name.
+    words: Vec<(String, Option<String>)>,
+    model: OnceCell<Option<Model>>,
 }
 
-impl Asked<'_> {
-    fn own(&self) -> Vec<String> {
-        let own = self.verb.get_arguments().filter(|arg| !arg.is_global_set() && !arg.is_hide_set());
-        own.filter_map(Arg::get_long).filter(|name| *name != "help").map(|name| format!("--{name}")).collect()
-    }
-
-    /// The tip to write an option, if the command can be completed with it.
-    fn written(&self, meant: &str) -> String {
-        let text = self.filled(meant).unwrap_or_else(|| valued(self.verb, &meant.replace("DEVICE", "cpu")));
-        let option = text.split(' ').next().unwrap_or_default();
-        let words = self.arguments.iter().filter_map(|word| word.to_str());
-        let others: Vec<_> = words.skip(1).filter(|word| has(self.verb, word)).collect();
-        let is_switch = valued(self.verb, option) == option;
-        if is_switch && refused(self.program, self.verb.get_name(), &[option]).is_some() {
-            let needed = self.needed(option).filter(|needed| !others.iter().any(|it| needed.starts_with(it)));
-            if let Some(needed) = needed {
-                return format!("leave `{}` out: `{option}` belongs to `{needed}`", self.given);
+impl<'a> Asked<'a> {
+    fn new(program: &'a Command, arguments: &'a [OsString]) -> Self {
+        let verb = arguments.iter().skip(1).find_map(|word| program.find_subcommand(word));
+        let texts: Vec<_> = arguments.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+        let is_option = |text: &str| text.starts_with('-') && text[1..].starts_with(|first: char| !first.is_numeric());
+        let mut rest = texts.iter().take_while(|text| *text != "--").peekable();
+        let mut words = Vec::new();
+        while let Some(text) = rest.next() {
+            if !is_option(text) {
+                words.push((String::new(), Some(text.clone())));
+                continue;
             }
+            let (name, value) =
+                text.split_once('=').map_or((&**text, None), |(name, value)| (name, Some(value.into())));
+            let known = verb.into_iter().chain(program.get_subcommands()).find_map(|verb| argument(verb, name));
+            let takes_value = known.is_none_or(|option| option.get_action().takes_values());
+            let next = |text: &&String| takes_value && !is_option(text);
+            words.push((name.to_owned(), value.or_else(|| rest.next_if(next).cloned())));
         }
-        format!("write `{text}`")
+        Self { program, arguments, verb, words, model: OnceCell::new() }
     }
 
-    /// The option that another one needs.
-    fn needed(&self, option: &str) -> Option<String> {
-        let words = ["typelift", self.verb.get_name(), "a.xml", "-o", "o.xml", option];
-        let error = self.program.clone().try_get_matches_from(words).err()?;
-        match error.get(ContextKind::InvalidArg)? {
-            ContextValue::Strings(missing) => missing.iter().find(|arg| arg.contains("--")).map(|arg| plain(arg)),
-            _ => None,
-        }
+    fn options(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
+        self.words.iter().filter(|(name, _)| !name.is_empty()).map(|(name, value)| (&**name, value.as_deref()))
     }
 
-    /// An option of ours with the value that was typed, if it takes that.
-    fn filled(&self, meant: &str) -> Option<String> {
-        let given = value_of(self.given, self.arguments).filter(|_| !meant.contains('\''))?;
+    fn others(&self) -> impl Iterator<Item = &str> {
+        self.words.iter().filter(|(name, _)| name.is_empty()).filter_map(|(_, value)| value.as_deref())
+    }
+
+    /// The value that was typed for an option, if one was.
+    fn value_of(&self, option: &str) -> Option<&str> {
+        self.options().find(|(name, _)| *name == option)?.1.filter(|value| !value.is_empty())
+    }
+
+    /// The models that were typed, as words or as values of options of other programs.
+    fn models(&self) -> Vec<&str> {
+        let given = self.words.iter().filter(|(name, _)| !is_output(name) && name != "--differs");
+        let files = given.filter_map(|(_, value)| value.as_deref());
+        files.filter(|file| is_xml(file) || *file == "-" || file.contains('/') && Path::new(file).exists()).collect()
+    }
+
+    fn output(&self) -> Option<&str> {
+        let given = || self.options().filter(|(name, _)| is_output(name)).filter_map(|(_, value)| value);
+        given().find(|value| is_xml(value)).or_else(|| given().next())
+    }
+
+    /// The model that was typed, if it can be read: its inputs and outputs complete what was typed.
+    fn model(&self) -> Option<&Model> {
+        let read = || {
+            let file = self.models().into_iter().find(|file| Path::new(file).is_file())?;
+            Input::new(file).load().ok()?.model.take()
+        };
+        self.model.get_or_init(read).as_ref()
+    }
+
+    /// The inputs or the outputs of the model with their dimensions.
+    fn ends(&self, option: &str) -> Vec<(String, Vec<String>)> {
+        let Some(model) = self.model() else { return Vec::new() };
+        let layers: Vec<_> =
+            if option.contains("output") { model.outputs().collect() } else { model.inputs().collect() };
+        let end = |layer: &&Layer| {
+            let dims = layer.outputs().first().and_then(|port| port.shape().dims()).unwrap_or_default();
+            (model.end_name(layer), dims.iter().map(ToString::to_string).collect())
+        };
+        layers.iter().map(end).collect()
+    }
+
+    /// The input that was typed, or the first one whose dimensions fit.
+    fn input(&self, name: &str, fits: impl Fn(&[String]) -> bool) -> Option<(String, Vec<String>)> {
+        let (name, inputs) = (name.trim_end_matches([':', '=', '-', '>', ' ']), self.ends(""));
+        let known = inputs.into_iter().find(|(own, dims)| own == name || name.is_empty() && fits(dims));
+        known.or_else(|| Some((name.to_owned(), Vec::new())).filter(|_| !name.is_empty()))
+    }
+
+    /// The option of a command that is meant by an option, with a place for its value or the value itself.
+    fn own(&self, verb: &Command, name: &str) -> Option<String> {
+        let dashed = dashed(name);
+        let exact = has(verb, &dashed).then(|| dashed.clone());
+        let plural = [format!("{dashed}s"), dashed.trim_end_matches('s').to_owned()];
+        let plural = plural.into_iter().find(|other| *other != dashed && has(verb, other));
+        // `--shape` without a value is `--shapes`.
+        let is_alone = self.options().any(|(given, value)| given == name && value.is_none());
+        let switch = plural.clone().filter(|other| is_alone && valued(verb, other) == *other);
+        let row = meanings(&dashed).into_iter().find_map(|meant| {
+            let own = meant.strip_prefix(verb.get_name()).map_or(meant, str::trim_start);
+            (own.starts_with("--") && has(verb, own)).then(|| own.to_owned())
+        });
+        let is_here = self.verb.is_some_and(|it| it.get_name() == verb.get_name());
+        if is_here { exact.or(switch).or(row) } else { switch.or(row).or(exact) }.or(plural)
+    }
+
+    /// The words for an option of ours with the value that was typed, if it takes that.
+    fn fitted(&self, verb: &Command, meant: &str, given: &str) -> Option<Vec<String>> {
         let (option, lower) = (meant.split(' ').next()?, given.to_lowercase());
-        let meaning = VALUES.iter().find(|(own, texts, _)| *own == option && texts.contains(&&*lower));
-        if let Some((.., value)) = meaning.filter(|(.., value)| value.starts_with("--")) {
-            return Some((*value).to_owned());
+        let place = valued(verb, option);
+        let given = if place.contains("NAME=") { given.trim_matches(['{', '}', '"']) } else { given };
+        let is_other = given.contains(['{', '"']) || given.starts_with('@') || is_xml(given);
+        let place = place.split_once(' ').map(|(_, place)| place).filter(|_| !is_other)?;
+        let mode = lower.replace('-', "_");
+        let alias = VALUES.iter().find(|(own, texts, _)| *own == option && has_word(texts, &mode));
+        if let Some((.., words)) = alias.filter(|(.., words)| words.starts_with("--") && !words.contains('`')) {
+            return Some(split(words));
         }
-        let place = valued(self.verb, option);
-        let place = place.split_once(' ')?.1;
-        for (end, is_it) in [("=N", lower.parse::<u64>().is_ok()), ("=TYPE", element_type(&lower).is_ok())] {
-            if is_it && meant.ends_with(end) {
-                return Some(format!("{}={lower}", meant.rsplit_once('=')?.0));
-            }
+        if let Some((mode, group)) = given.split_once(':').filter(|_| option == "--quantize") {
+            return Some(split(&format!("--quantize {} --group-size {group}", mode.to_lowercase())));
         }
-        let is_file = place.starts_with("FILE") || place.starts_with("OUT");
+        let kind = element_type(&lower).ok().map(|ty| ty.to_string());
         let is_path = given.ends_with('/') || [".bin", ".npz", ".rules", ".txt"].iter().any(|end| lower.ends_with(end));
-        let is_other =
-            lower.ends_with(".xml") || given.contains(['{', '"']) || is_file && (!is_path || lower.contains(':'));
-        let kind = element_type(&lower).ok().map(|ty| ty.to_string()).filter(|_| option == "--hint");
-        if is_other || option == "--config" || option == "--hint" && kind.is_none() {
-            return None;
-        }
-        let layer = given.rsplit_once(':').filter(|(_, ty)| element_type(ty).is_ok()).map(|(name, _)| name.to_owned());
-        let small = ["--align", "--compress", "--for", "--quantize"].contains(&option).then(|| lower.clone());
-        let last = given.rsplit('.').next().map(str::to_lowercase).filter(|_| small.is_some());
-        let forms = [kind, layer, small, Some(given.to_owned()), Some(lower), last, shape_of(given)];
-        let form = forms.into_iter().flatten().find(|form| takes(self.program, self.verb, option, form));
-        let form = form.map(|form| format!("{option} {}", shell_word(&form)));
-        form.or_else(|| repeated(self.program, self.verb, option, given))
-    }
-
-    /// The meaning of an option of this name here, or in another command.
-    fn meaning(&self, name: &str) -> Option<String> {
-        let (verb, arguments) = (self.verb, self.arguments);
-        let said = |meant: &str| said(meant, self.program, arguments);
-        let is_here = |(owner, names, _): &&(&str, &[&str], &str)| *owner == verb.get_name() && names.contains(&name);
-        if let Some((.., meant)) = ELSEWHERE.iter().find(is_here) {
-            return Some(said(meant));
-        }
-        let is_output = ["-o", "--log", "--report"].contains(&name) || is_row("--output", name);
-        if is_output && !has(verb, "--output") && verb.get_name() != "explain" {
-            return Some("the answer goes to standard output: write `> FILE`".to_owned());
-        }
-        let meanings = || OPTIONS.iter().filter(|(_, others)| others.contains(&name)).map(|row| row.0);
-        for other in [format!("{name}s"), name.trim_end_matches('s').to_owned()] {
-            if has(verb, &other) && other != name && !meanings().any(|meant| meant.starts_with(&other)) {
-                return Some(self.written(&other));
+        let pair = given.replace("->", "=").replace(':', "=").replace(' ', "");
+        let forms = match place {
+            "NAME=SHAPE" => vec![self.shape(given)],
+            "NAME=LAYOUT" => vec![self.layout(option, given)],
+            "NAME=N" => match self.length(option, given)? {
+                words if words[0] != option => return Some(words),
+                mut words => vec![words.pop()],
+            },
+            "NAME=TYPE" => {
+                let (name, is_type) = (self.ends(option).into_iter().next(), kind.is_some() && pair == given);
+                vec![name.map(|(name, _)| format!("{name}={given}")).filter(|_| is_type), Some(pair)]
             }
-        }
-        let own = |meant: &'static str| match meant.strip_prefix(verb.get_name()) {
-            Some(rest) => Some(rest.trim_start()).filter(|rest| rest.starts_with('-')),
-            None => Some(meant).filter(|meant| has(verb, meant)),
-        };
-        if let Some(meant) = meanings().find_map(own) {
-            let is_given = arguments.iter().any(|word| ["-o", "--output"].iter().any(|it| word == it));
-            if meant == "--in-place" && is_given {
-                return Some(format!("leave `{}` out: -o replaces a file that is there", self.given));
+            "FROM=TO,…" => {
+                let to = Some(format!("f32={pair}")).filter(|_| kind.is_some_and(|kind| kind != "f32"));
+                vec![Some(pair).filter(|pair| pair.contains('=')), to]
             }
-            return Some(self.written(meant));
-        }
-        if MODEL.contains(&name) {
-            return Some(format!(
-                "give the model without `{}`: `{}`",
-                self.given,
-                completed(verb.get_name(), arguments)
-            ));
-        }
-        if has(verb, name) {
-            return Some(self.written(name));
-        }
-        if let Some(meant) = meanings().find(|meant| !meant.starts_with("--")) {
-            return Some(said(meant));
-        }
-        let others = || self.program.get_subcommands().filter(|other| !other.is_hide_set());
-        let is_typed = |_: &&Command| self.given.starts_with("--") == name.starts_with("--");
-        let having: Vec<_> =
-            others().filter(is_typed).filter(|other| has(other, name)).map(Command::get_name).collect();
-        if !having.is_empty() {
-            return Some(format!("`{name}` is an option of {}", having.join(", ")));
-        }
-        let bare = name.trim_start_matches('-');
-        if let Some(set) = library::get(bare) {
-            return Some(said(&format!("rewrite --use {}", set.name)));
-        }
-        let values = verb.get_positionals().flat_map(|arg| arg.get_value_names().unwrap_or_default());
-        let takes = bare.to_uppercase();
-        if values.filter(|value| !takes.is_empty() && value.split('_').any(|word| word == takes)).count() > 0 {
-            return Some(format!("give it without `{}`: `{}`", self.given, completed(verb.get_name(), arguments)));
-        }
-        // The same letter means other things elsewhere.
-        let is_long = name.starts_with("--");
-        let elsewhere = meanings().find_map(|meant| Some((others().find(|other| has(other, meant))?, meant)));
-        if let Some((other, meant)) = elsewhere.filter(|_| is_long) {
-            let option = valued(other, meant);
-            let words: Vec<_> = option.splitn(2, ' ').collect();
-            let is_alone = refused(self.program, other.get_name(), &words) != Some(ErrorKind::MissingRequiredArgument);
-            let before = if is_alone { other.get_name() } else { COMPRESS };
-            return Some(said(&format!("{before} {option}")));
-        }
-        let verbs = || VERBS.iter().filter(|(_, names)| is_long && names.contains(&bare)).map(|row| row.0);
-        let meant = verbs().next()?;
-        Some(own(meant).map_or_else(|| said(meant), |meant| format!("write `{meant}`")))
-    }
-}
-
-/// The value that was typed for an option: after `=`, or the next word.
-fn value_of<'a>(option: &str, arguments: &'a [OsString]) -> Option<&'a str> {
-    let mut words = arguments.iter().filter_map(|word| word.to_str());
-    let word = words.find(|word| word.split('=').next() == Some(option))?;
-    let value = word.split_once('=').map(|(_, value)| value).or_else(|| words.next())?;
-    Some(value).filter(|value| !value.is_empty() && !value.starts_with('-'))
-}
-
-/// A switch of other programs may have a value that turns it off: `--fp16=False`.
-fn is_off(option: &str, arguments: &[OsString]) -> bool {
-    let is_zero = arguments.iter().any(|word| word.to_str() == Some(&format!("{option}=0")));
-    let value = value_of(option, arguments).unwrap_or_default().to_lowercase();
-    is_zero || ["false", "no"].contains(&&*value)
-}
-
-/// Why these options of a command are no complete command line, if they are not. The models and the output are added.
-fn refused(program: &Command, verb: &str, options: &[&str]) -> Option<ErrorKind> {
-    let models: &[&str] = match verb {
-        "diff" | "verify" => &["a.xml", "b.xml"],
-        "why" => &["a.xml", "x"],
-        _ => &["a.xml"],
-    };
-    let output: &[&str] = if ["convert", "rewrite"].contains(&verb) { &["-o", "o.xml"] } else { &[] };
-    let words = [&["typelift", verb], models, output, options].concat();
-    program.clone().try_get_matches_from(words).err().map(|error| error.kind())
-}
-
-fn takes(program: &Command, verb: &Command, option: &str, value: &str) -> bool {
-    let refused = [ErrorKind::InvalidValue, ErrorKind::ValueValidation, ErrorKind::UnknownArgument];
-    let words = ["typelift", verb.get_name(), option, value];
-    let result = program.clone().try_get_matches_from(words);
-    valued(verb, option) != option && result.err().is_none_or(|error| !refused.contains(&error.kind()))
-}
-
-/// Writes a list once for each of its values: `--for cpu --for gpu` for `MULTI:CPU,GPU`.
-fn repeated(program: &Command, verb: &Command, option: &str, list: &str) -> Option<String> {
-    let list = list.split_once(':').filter(|(first, _)| first.chars().all(char::is_uppercase)).map_or(list, |it| it.1);
-    // A comma in brackets is part of a shape.
-    let mut depth = 0;
-    let values = list.split(|letter| {
-        depth += i32::from(letter == '[') - i32::from(letter == ']');
-        letter == ',' && depth == 0
-    });
-    let values: Vec<_> =
-        values.map(|value| shape_of(value.trim()).unwrap_or_else(|| value.trim().to_owned())).collect();
-    let lower = values.iter().map(|value| value.to_lowercase()).collect();
-    // Names keep their case.
-    let is_named = values.iter().any(|value| value.contains('='));
-    let forms: [Vec<String>; 2] = if is_named { [values, lower] } else { [lower, values] };
-    forms.into_iter().filter(|values| values.len() > 1).find_map(|values| {
-        let words: Vec<_> = values.iter().flat_map(|value| [option, value]).collect();
-        let once: Vec<_> = values.iter().map(|value| format!("{option} {}", shell_word(value))).collect();
-        refused(program, verb.get_name(), &words).is_none().then(|| once.join(" "))
-    })
-}
-
-/// A shape as `NAME=[…]`, for `NAME[…]` and `NAME:1x3`.
-fn shape_of(value: &str) -> Option<String> {
-    if value.contains("],") {
-        return None;
-    }
-    if let Some((name, dims)) = value.split_once('[').filter(|(name, _)| !name.is_empty() && !name.ends_with('=')) {
-        return Some(format!("{}=[{dims}", name.trim_end_matches(':')));
-    }
-    let (name, dims) = value.split_once(':').or_else(|| value.split_once('='))?;
-    let is_dims = dims.contains('x') && dims.split('x').all(|dim| dim == "?" || dim.parse::<u64>().is_ok());
-    is_dims.then(|| format!("{name}=[{}]", dims.replace('x', ",")))
-}
-
-/// A command with the values that were typed for the options of another program.
-fn carried(meant: &str, program: &Command, arguments: &[OsString]) -> String {
-    if meant.contains("cut [A] .. [B]") {
-        let of = |names: &[&str]| names.iter().find_map(|name| value_of(name, arguments));
-        let first = of(&["--inputs", "--input", "--input-names", "--input_names"]).unwrap_or("A");
-        let last = of(&["--outputs", "--output-names", "--output_names"]).unwrap_or("B");
-        return meant.replace("[A]", &format!("[{first}]")).replace("[B]", &format!("[{last}]"));
-    }
-    let mut words: Vec<String> = meant.split(' ').map(str::to_owned).collect();
-    let Some(verb) = program.find_subcommand(&words[0]).filter(|_| !meant.contains(" -e ")) else {
-        return meant.to_owned();
-    };
-    fn options(words: &[String]) -> Vec<&str> {
-        words[1..].iter().filter(|word| !word.ends_with(".xml")).map(String::as_str).collect()
-    }
-    for given in arguments.iter().skip(1).filter_map(|word| word.to_str()?.split('=').next()) {
-        let dashed = given.replace('_', "-").to_lowercase();
-        let rows = OPTIONS.iter().filter(|(_, others)| others.contains(&&*dashed)).map(|row| row.0);
-        let known = has(verb, &dashed) && !rows.clone().any(|row| has(verb, row));
-        let own = known.then_some(&*dashed).into_iter().chain(rows).find(|row| row.starts_with("--") && has(verb, row));
-        let Some(own) =
-            own.filter(|own| given.starts_with('-') && !is_row("--output", own) && !is_off(given, arguments))
-        else {
-            continue;
-        };
-        let asked = Asked { given, verb, program, arguments };
-        // A switch has no value.
-        if valued(verb, own) == own
-            && refused(program, verb.get_name(), &[&[own][..], &options(&words)].concat()).is_none()
-        {
-            words.push(own.to_owned());
-            continue;
-        }
-        let Some((option, value)) = asked.filled(own).and_then(|text| Some(owned(text.split_once(' ')?))) else {
-            continue;
-        };
-        match words.iter().position(|word| *word == option) {
-            Some(at) if at + 1 < words.len() => words[at + 1] = value,
-            Some(_) => words.push(value),
+            "KEY=VALUE" => vec![Some(given.replacen(':', "=", 1))],
+            "N" | "REL" | "ABS" | "SECONDS" | "R" => {
+                let percent = given.strip_suffix('%').and_then(|number| Some(number.parse::<f64>().ok()? / 100.0));
+                let bare = given.trim_end_matches(|letter: char| letter.is_alphabetic()).to_owned();
+                vec![percent.map(|number| number.to_string()), Some(bare)]
+            }
+            "TYPE" if option == "--hint" => vec![kind],
+            _ if place.starts_with("FILE") || place.starts_with("OUT") => {
+                vec![Some(given.to_owned()).filter(|_| is_path && !lower.contains(':'))]
+            }
             _ => {
-                let options = [&options(&words)[..], &[&*option, value.trim_matches('\'')]].concat();
-                if refused(program, verb.get_name(), &options).is_none() {
-                    words.extend([option, value]);
+                let layer = given.rsplit_once(':').filter(|(_, ty)| element_type(ty).is_ok()).map(|it| it.0.to_owned());
+                let glob = given.replace(".*", "*").replace('\\', "").trim_matches(['^', '$']).to_owned();
+                let small = ["--align", "--compress", "--for", "--quantize"].contains(&option).then(|| lower.clone());
+                let parts = [lower.rsplit('.').next(), lower.split('.').next()].map(|part| part.map(str::to_owned));
+                let forms = [layer, small, Some(glob).filter(|_| given.contains(".*")), Some(given.to_owned())];
+                forms.into_iter().chain([Some(lower), Some(mode)]).chain(parts).collect()
+            }
+        };
+        let form = forms.into_iter().flatten().find(|form| takes(self.program, verb, option, form));
+        let is_whole = |words: &Vec<String>| *words != [option, given] && refused(self.program, verb, words).is_none();
+        let other = || meanings(given).into_iter().filter(|meant| has(verb, meant)).map(split).find(is_whole);
+        form.map(|form| vec![option.to_owned(), form]).or_else(|| self.repeated(verb, option, given)).or_else(other)
+    }
+
+    /// A shape as `NAME=[…]`, for `NAME[…]`, `NAME:1x3`, `1,3`, and for one without the first dimensions.
+    fn shape(&self, given: &str) -> Option<String> {
+        let given = given.rfind([']', ')']).map_or(given, |end| &given[..end]);
+        let (name, dims) = match given.find(['[', '(']) {
+            Some(at) => (&given[..at], &given[at + 1..]),
+            None => given.rsplit_once([':', '=']).unwrap_or(("", given)),
+        };
+        let is_open = |text: &str| text == "-1" || text.chars().all(|letter| letter.is_alphabetic() || letter == '_');
+        let is_named = dims.contains([',', ';', ' ']);
+        let texts = dims.split(|letter: char| !is_named && letter == 'x' || [',', ';', ' ', '*'].contains(&letter));
+        let texts = texts.filter(|text| !text.is_empty());
+        let dims: Vec<String> = texts.map(|text| if is_open(text) { "?" } else { text }.to_owned()).collect();
+        let fits = |own: &[String]| {
+            let is_same = |(a, b): (&String, &String)| a == b || [a, b].iter().any(|dim| dim.parse::<u64>().is_err());
+            own.len() >= dims.len() && own.iter().rev().zip(dims.iter().rev()).all(is_same)
+        };
+        let is_whole = |own: &[String]| own.len() == dims.len();
+        let fitting = self.input(name, |own| is_whole(own) && fits(own)).or_else(|| self.input(name, is_whole));
+        let is_size = |own: &[String]| dims.len() == 1 && own.len() == 4;
+        let (name, own) = fitting.or_else(|| self.input(name, |own| fits(own) || is_size(own)))?;
+        // The size of an image is its height and its width.
+        let dims = if dims.len() == 1 && own.len() == 4 { [&dims[..], &dims].concat() } else { dims };
+        let is_shape = dims.iter().any(|dim| dim.contains(|letter: char| letter.is_ascii_digit()));
+        let more = if own.len() > dims.len() { &own[..own.len() - dims.len()] } else { &[] };
+        is_shape.then(|| format!("{name}=[{}]", [more, &dims].concat().join(",")))
+    }
+
+    /// A layout as `NAME=NCHW:NHWC`, for `nhwc`, `NAME(nchw->nhwc)`, and for two options for the source and the target.
+    fn layout(&self, option: &str, given: &str) -> Option<String> {
+        let side = |word: &str| self.options().find(|(name, _)| name.contains(word)).and_then(|(_, value)| value);
+        let text = match (side("source"), side("target")) {
+            (Some(from), Some(to)) => format!("{from}:{to}"),
+            _ => given.to_owned(),
+        };
+        let words = || text.split(['(', ')', '[', ']', ':', '=', '-', '>', ',', ' ']).filter(|word| !word.is_empty());
+        let is_layout =
+            |word: &&str| word.len() > 1 && word.to_uppercase().chars().all(|letter| "NCDHWTL".contains(letter));
+        let layouts: Vec<_> = words().filter(is_layout).map(str::to_uppercase).collect();
+        let name = words().find(|word| !is_layout(word)).unwrap_or_default();
+        let (to, rank) = (layouts.last()?, layouts.last()?.len());
+        let ends =
+            self.ends(option).into_iter().find(|(own, dims)| own == name || name.is_empty() && dims.len() == rank);
+        let (name, dims) = ends.or_else(|| Some((name.to_owned(), Vec::new())).filter(|_| !name.is_empty()))?;
+        // The layout that the model has is not asked for.
+        let is_own = to.get(1..2) == Some("C") && dims.get(1).is_some_and(|dim| ["1", "3", "4"].contains(&&**dim));
+        Some(match &layouts[..] {
+            [_] if is_own || side("source").is_some() => format!("{name}={to}:{}", exchanged(to)),
+            [_] => format!("{name}={}:{to}", exchanged(to)),
+            [from, ..] => format!("{name}={from}:{to}"),
+            [] => return None,
+        })
+    }
+
+    /// The length of the batch of the first input, which is open or is a part of its shape.
+    fn length(&self, option: &str, given: &str) -> Option<Vec<String>> {
+        let pair = |option: &str, value: String| Some(vec![option.to_owned(), value]);
+        if given.contains('=') || given.parse::<u64>().is_err() {
+            return pair(option, given.replacen(':', "=", 1));
+        }
+        let Some((name, dims)) = self.ends("").into_iter().next() else {
+            return pair(option, format!("batch={given}"));
+        };
+        let shapes = typelift::shapes(self.model()?);
+        match shapes.symbols().iter().find(|symbol| symbol.axis() == format!("{name}[0]")) {
+            None if option == "--set-length" => {
+                pair("--set-shape", format!("{name}=[{}]", [&[given.to_owned()], dims.get(1..)?].concat().join(",")))
+            }
+            symbol => pair(option, format!("{}={given}", symbol.map_or("batch", typelift::shape::Symbol::name))),
+        }
+    }
+
+    /// Writes a list once for each of its values: `--for cpu --for gpu` for `MULTI:CPU,GPU`.
+    fn repeated(&self, verb: &Command, option: &str, list: &str) -> Option<Vec<String>> {
+        let list =
+            list.split_once(':').filter(|(first, _)| first.chars().all(char::is_uppercase)).map_or(list, |it| it.1);
+        // A comma in brackets is part of a shape.
+        let mut depth = 0;
+        let values = list.split(|letter| {
+            depth += i32::from(letter == '[') - i32::from(letter == ']');
+            letter == ',' && depth == 0
+        });
+        let values: Vec<_> = values.map(str::trim).filter(|value| value.parse::<f64>().is_err()).collect();
+        let values = Some(values).filter(|values| values.len() > 1)?;
+        let words: Option<Vec<_>> = values.iter().map(|value| self.fitted(verb, option, value)).collect();
+        let words = words?.concat();
+        refused(self.program, verb, &words).is_none().then_some(words)
+    }
+
+    /// A command with everything that was typed and has a meaning there.
+    fn line(&self, meant: &str) -> String {
+        let meant = EXAMPLES.iter().find(|(verb, ..)| *verb == meant).map_or(meant, |(_, example, _)| example);
+        let mut words = split(meant);
+        if let Some(verb) = self.program.find_subcommand(&words[0]) {
+            self.prepare(&mut words);
+            // An option may belong to one that follows.
+            for (name, value) in self.options().chain(self.options()) {
+                self.carry(verb, name, value, &mut words);
+            }
+            // `quantize MODEL.xml int4`.
+            for word in self.others().skip(1) {
+                let option = words.get(1).filter(|option| option.starts_with("--"));
+                if let Some(new) = option.and_then(|option| self.fitted(verb, option, word)).filter(|_| words.len() > 2)
+                {
+                    words.splice(1..3, new);
+                }
+            }
+            self.fill(meant, &mut words);
+            let reads = verb.get_positionals().flat_map(|arg| arg.get_value_names().unwrap_or_default());
+            let is_given = words.iter().any(|word| ["MODEL.xml", "BEFORE.xml", "--list-rules"].contains(&&**word));
+            if reads.filter(|name| name.ends_with(".xml")).count() > 0 && !is_given {
+                words.push("MODEL.xml".to_owned());
+            }
+            let is_done = words.iter().any(|word| DONE.contains(&&**word));
+            let writes = ["convert", "rewrite"].contains(&verb.get_name()) && !is_done;
+            let takes = argument(verb, "--output").is_some() && (verb.get_name() != "check" || is_fix(&words));
+            if !words.contains(&"-o".to_owned()) && (writes || takes && self.output().is_some()) {
+                words.extend(["-o".to_owned(), "OUT.xml".to_owned()]);
+            }
+        }
+        let models = self.models();
+        for (place, given) in [
+            ("MODEL.xml", models.first()),
+            ("BEFORE.xml", models.first()),
+            ("AFTER.xml", models.get(1)),
+            ("OUT.xml", self.output().as_ref()),
+        ] {
+            if let (Some(word), Some(given)) = (words.iter_mut().find(|word| *word == place), given) {
+                *word = (*given).to_owned();
+            }
+        }
+        format!("typelift {}", shown(&words))
+    }
+
+    /// Adds an option that was typed to a command, if it has a meaning there, or replaces its value.
+    fn carry(&self, verb: &Command, name: &str, value: Option<&str>, words: &mut Vec<String>) {
+        if is_off(value) || is_output(name) || is_model_option(name) {
+            return;
+        }
+        let Some(new) = self.own(verb, name).and_then(|own| self.with_value(verb, &own, value)) else { return };
+        if words.windows(new.len()).any(|known| known == new) {
+            return;
+        }
+        let known = words.iter().position(|word| *word == new[0]).filter(|&at| at + 1 < words.len());
+        let known = known.filter(|_| new.len() > 1);
+        match known.map(|at| (at, ranged(&words[at + 1], &new[1]))) {
+            Some((at, Some(range))) => words[at + 1] = range,
+            Some((at, None)) if has_place(&words[at + 1]) || !is_repeatable(verb, &new[0]) => {
+                words.splice(at..at + 2, new);
+            }
+            _ => {
+                let all: Vec<_> = words[1..].iter().filter(|word| !is_xml(word)).chain(&new).cloned().collect();
+                let bad = [ErrorKind::ArgumentConflict, ErrorKind::UnknownArgument, ErrorKind::MissingRequiredArgument];
+                if refused(self.program, verb, &all).is_none_or(|kind| !bad.contains(&kind)) {
+                    words.extend(new);
                 }
             }
         }
     }
-    words.join(" ")
+
+    /// The words for an option of a command: with the value that was typed, or the one that it stands for.
+    fn with_value(&self, verb: &Command, own: &str, value: Option<&str>) -> Option<Vec<String>> {
+        let whole = split(own);
+        let is_whole = valued(verb, &whole[0]) == whole[0] || whole.get(1).is_some_and(|value| !has_place(value));
+        value.and_then(|value| self.fitted(verb, own, value)).or(Some(whole).filter(|_| is_whole))
+    }
+
+    /// One statement for all that is computed before an input: channels are reversed, then the mean is subtracted.
+    fn prepare(&self, words: &mut [String]) {
+        const STEPS: [&str; 3] = ["Gather", "Subtract", "Divide"];
+        let Some(statement) = words.iter_mut().find(|word| word.starts_with("before NAME : ")) else { return };
+        let steps = self.options().filter_map(|(name, value)| {
+            let meant = meanings(name).into_iter().find(|meant| meant.contains("'before NAME : "))?;
+            Some((split(meant).pop()?, value.unwrap_or_default()))
+        });
+        let mut steps: Vec<_> = steps.collect();
+        steps.sort_by_key(|(step, _)| STEPS.iter().position(|name| step.contains(name)));
+        if steps.is_empty() {
+            steps.push((statement.clone(), ""));
+        }
+        let mut text = "_".to_owned();
+        for (step, value) in steps {
+            let (given, numbers) = value.split_once(['[', '(']).unwrap_or(("", value));
+            let numbers: Vec<_> = numbers.trim_end_matches([']', ')']).split(',').filter(|it| !it.is_empty()).collect();
+            let size = numbers.len().max(3).to_string();
+            let input = self.input(given, |dims| dims.contains(&size));
+            let (name, dims) =
+                input.unwrap_or_else(|| ("NAME".to_owned(), vec!["1".into(), size.clone(), "1".into(), "1".into()]));
+            let axis = dims.iter().position(|dim| *dim == size).unwrap_or(1);
+            let ones: Vec<_> = (0..dims.len()).map(|at| if at == axis { &*size } else { "1" }).collect();
+            let number = match &numbers[..] {
+                [] => format!("reshape([R, G, B], [{}])", ones.join(", ")),
+                [number] => (*number).to_owned(),
+                _ => format!("reshape([{}], [{}])", numbers.join(","), ones.join(", ")),
+            };
+            let step =
+                step.replace("before NAME : ", "").replace("VALUE", &number).replace(", 1)", &format!(", {axis})"));
+            text = step.replace('_', &text);
+            *statement = format!("before {} : ", quoted(&name));
+        }
+        statement.push_str(&text);
+    }
+
+    /// Replaces places in a command by the words that were typed, and by the names of the model.
+    fn fill(&self, meant: &str, words: &mut [String]) {
+        let is_known = |word: &str| PROGRAMS.contains(&word) || self.program.find_subcommand(word).is_some();
+        let is_verb = |word: &&str| is_known(word) || !meanings(word).is_empty();
+        let others =
+            self.others().skip(1).skip_while(is_verb).filter(|word| !is_xml(word) && !Path::new(word).exists());
+        let is_unknown =
+            |name: &str| meanings(name).is_empty() && !self.program.get_subcommands().any(|verb| has(verb, name));
+        let values = self.options().filter(|(name, _)| meanings(name).contains(&meant) || is_unknown(name));
+        let values = values.filter_map(|(_, value)| value).flat_map(|value| value.split(['=', '>', ',']));
+        let mut typed = others.chain(values.map(|value| value.trim_end_matches(['-', ' ']))).map(str::to_owned);
+        let end = |names: [&str; 3]| {
+            names.iter().find_map(|name| Some(self.value_of(name)?.split([':', '[']).next()?.to_owned()))
+        };
+        let first = end(["--inputs", "--input", "--input-names"]);
+        let last = end(["--outputs", "--output", "--output-names"]);
+        let own = |option: &str| self.ends(option).into_iter().next().map(|(name, _)| name);
+        let named = self.options().map(|(name, _)| name).find(|name| name.ends_with("names"));
+        let mut layer = None;
+        for word in words.iter_mut().skip(1).filter(|word| !is_xml(word)) {
+            for place in PLACES {
+                let mut parts = word.split(|letter: char| !letter.is_ascii_alphanumeric());
+                if !parts.any(|part| part == place) {
+                    continue;
+                }
+                let given = match place {
+                    "FROM" => first.clone().or_else(|| typed.next()).or_else(|| own("").filter(|_| last.is_some())),
+                    "UNTIL" => {
+                        last.clone().or_else(|| typed.next()).or_else(|| own("output").filter(|_| first.is_some()))
+                    }
+                    "LAYOUT" => self.layout("", self.others().find(|word| word.len() == 4).unwrap_or("NHWC")),
+                    "LENGTH" => self.value_of("--dim_param").map(str::to_owned),
+                    "N" => self.value_of("--dim_value").map(str::to_owned).or_else(|| typed.next()),
+                    "DEVICE" => Some("cpu".to_owned()),
+                    "SHAPE" => typed.next().map(|dims| format!("[{}]", dims.trim_matches(['[', ']']))),
+                    "OLD" if named.is_some() => own(named.unwrap_or_default()),
+                    "NAME" => typed.next().or_else(|| own(word)),
+                    "TENSOR" => typed.next().or_else(|| self.before(layer.as_deref()?)),
+                    _ => typed.next(),
+                };
+                layer = given.clone().filter(|_| place == "LAYER").or(layer);
+                if let Some(name) = given {
+                    let place = if place == "LAYOUT" { "NAME=LAYOUT" } else { place };
+                    *word = word.replacen(place, &if word.contains(' ') { quoted(&name) } else { name }, 1);
+                }
+            }
+        }
+    }
+
+    /// The name of what a layer computes from: of a tensor that can replace it, if there is one.
+    fn before(&self, layer: &str) -> Option<String> {
+        let graph = self.model()?.graph();
+        let own = graph.find(layer).ok()?;
+        let port = |id: LayerId| graph.layer(id)?.outputs().first().map(|port| port.tensor_type());
+        let before: Vec<_> = graph.producers(own).into_iter().flatten().map(|output| output.layer).collect();
+        let same = before.iter().copied().find(|id| port(*id) == port(own)).or(before.first().copied())?;
+        Some(graph.layer(same)?.name().to_owned())
+    }
+
+    /// Formats a row of a table: a command that does the same, or advice.
+    fn said(&self, meant: &str) -> String {
+        let first = meant.split(' ').next().unwrap_or_default();
+        let is_command = ["MODEL.xml", "--version"].contains(&first) || self.program.find_subcommand(first).is_some();
+        match meant.split_once(" | ") {
+            _ if !is_command => meant.to_owned(),
+            Some((meant, next)) => format!("`{} | {next}` does that", self.line(meant)),
+            None => format!("`{}` does that", self.line(meant)),
+        }
+    }
+
+    /// The tip to write an option of ours, alone or in the whole line if there are more options of other programs.
+    fn written(&self, verb: &Command, given: &str, meant: &str) -> String {
+        let option = meant.split(' ').next().unwrap_or_default();
+        if valued(verb, option) == option {
+            let words = ["typelift", verb.get_name(), "a.xml", "-o", "o.xml", option];
+            let error = self.program.clone().try_get_matches_from(words).err();
+            let missing = error.and_then(|error| match error.get(ContextKind::InvalidArg)? {
+                ContextValue::Strings(missing) => missing.iter().find(|arg| arg.contains("--")).map(|arg| plain(arg)),
+                _ => None,
+            });
+            if let Some(needed) = missing.filter(|needed| !self.options().any(|(name, _)| needed.starts_with(name))) {
+                return format!("leave `{given}` out: `{option}` belongs to `{needed}`");
+            }
+        }
+        match self.with_value(verb, meant, self.value_of(given)) {
+            Some(_) if self.has_others(verb, given) => format!("write `{}`", self.line(verb.get_name())),
+            Some(words) => format!("write `{}`", shown(&words)),
+            None => format!("write `{}`", valued(verb, &meant.replace("DEVICE", "cpu"))),
+        }
+    }
+
+    /// True if there are more options of other programs.
+    fn has_others(&self, verb: &Command, given: &str) -> bool {
+        self.options().any(|(name, _)| argument(verb, name).is_none() && name != given)
+    }
+
+    /// The meaning of an option of this name here, or in another command.
+    fn meaning(&self, verb: &Command, given: &str, name: &str) -> Option<String> {
+        let is_here = |(owner, names, _): &&(&str, &str, &str)| *owner == verb.get_name() && has_word(names, name);
+        if let Some((.., meant)) = ELSEWHERE.iter().find(is_here) {
+            return Some(self.said(meant));
+        }
+        let is_report = ["--log", "--report"].contains(&name) || is_output(name);
+        if is_report && !has(verb, "--output") && verb.get_name() != "explain" {
+            return Some("the answer goes to standard output: write `> FILE`".to_owned());
+        }
+        if let Some(meant) = self.own(verb, name) {
+            return Some(match self.output().filter(|_| meant == "--in-place") {
+                Some(_) => format!("leave `{given}` out: -o replaces a file that is there"),
+                None => self.written(verb, given, &meant),
+            });
+        }
+        let (meanings, long) = (meanings(name), name.trim_start_matches('-'));
+        let values = verb.get_positionals().flat_map(|arg| arg.get_value_names().unwrap_or_default());
+        let is_positional = values.filter(|value| value.split('_').any(|word| word == long.to_uppercase())).count() > 0;
+        if is_model_option(name) || is_positional {
+            return Some(format!("give it without `{given}`: `{}`", self.line(verb.get_name())));
+        }
+        if let Some(meant) = meanings.iter().find(|meant| !meant.starts_with("--")) {
+            return Some(self.said(meant));
+        }
+        let others = || self.program.get_subcommands().filter(|other| !other.is_hide_set());
+        // The same letter means other things elsewhere.
+        let is_long = name.starts_with("--");
+        let having = others().filter(|other| is_long && given.starts_with("--") && has(other, name));
+        let having: Vec<_> = having.map(Command::get_name).collect();
+        if let Some(other) = having.first() {
+            let is_whole = self.value_of(given).is_some() || valued(self.program.find_subcommand(other)?, name) == name;
+            return Some(match having.len() {
+                1 if is_whole => format!("`{name}` is an option of {other}: `{}`", self.line(other)),
+                _ => format!("`{name}` is an option of {}", having.join(", ")),
+            });
+        }
+        if let Some(set) = library::get(long) {
+            return Some(self.said(&format!("rewrite --use {}", set.name)));
+        }
+        let elsewhere = meanings.into_iter().find_map(|meant| Some((others().find(|other| has(other, meant))?, meant)));
+        let (other, meant) = elsewhere.filter(|_| is_long)?;
+        let option = valued(other, meant);
+        let is_alone = refused(self.program, other, &split(&option)) != Some(ErrorKind::MissingRequiredArgument);
+        Some(self.said(&format!("{} {option}", if is_alone { other.get_name() } else { COMPRESS })))
+    }
+
+    /// The command for a program that converts: what the first known option belongs to.
+    fn conversion(&self) -> Option<&'static str> {
+        let convert = self.program.find_subcommand("convert")?;
+        let options =
+            self.options().filter(|(name, value)| !is_output(name) && !is_model_option(name) && !is_off(*value));
+        options.map(|(name, _)| name).find_map(|name| {
+            let statement = meanings(name).into_iter().find(|meant| meant.starts_with("rewrite "));
+            self.own(convert, name).filter(|own| !own.starts_with("--for")).map(|_| "convert").or(statement)
+        })
+    }
 }
 
-fn owned((option, value): (&str, &str)) -> (String, String) {
-    (option.to_owned(), value.to_owned())
+/// Meanings of a word of other programs; a word that begins with a dash is an option.
+fn meanings(word: &str) -> Vec<&'static str> {
+    let whole = dashed(word);
+    let long = whole.trim_start_matches("--");
+    let exact = MEANINGS.iter().filter(|(_, words)| has_word(words, &whole));
+    let other = MEANINGS.iter().filter(|(_, words)| whole != long && has_word(words, long));
+    let rows = exact.chain(other).map(|(meanings, _)| *meanings);
+    rows.flat_map(|row| row.split(if row.contains('`') { '\0' } else { '|' })).collect()
 }
 
-fn verb_of<'p>(program: &'p Command, arguments: &[OsString]) -> Option<&'p Command> {
-    arguments.iter().skip(1).find_map(|word| program.find_subcommand(word))
+/// A word in small letters with dashes between its parts: `--save-engine` for `--saveEngine` and `--shape` for `-shape`.
+fn dashed(name: &str) -> String {
+    let is_short = name.starts_with('-') && name.len() == 2;
+    // `-O` is not `-o`.
+    if is_short {
+        return name.to_owned();
+    }
+    let is_long = name.starts_with('-') && !name.starts_with("--");
+    let mut words = String::from(if is_long { "-" } else { "" });
+    let mut is_small = false;
+    for letter in name.chars() {
+        words.extend((is_small && letter.is_uppercase()).then_some('-'));
+        words.push(if letter == '_' { '-' } else { letter.to_ascii_lowercase() });
+        is_small = letter.is_lowercase();
+    }
+    words
 }
 
-/// Iterates over all spellings of a command's options.
-fn spellings(verb: &Command) -> impl Iterator<Item = String> + '_ {
-    verb.get_arguments().flat_map(|option: &Arg| {
-        let long = option.get_long().map(|name| format!("--{name}"));
-        long.into_iter().chain(option.get_short().map(|letter| format!("-{letter}"))).collect::<Vec<_>>()
-    })
+fn has_word(words: &str, word: &str) -> bool {
+    words.split(' ').any(|known| known == word)
+}
+
+fn is_xml(word: &str) -> bool {
+    Path::new(word).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("xml"))
+}
+
+fn is_model_option(name: &str) -> bool {
+    MODEL.contains(&&*dashed(name))
+}
+
+fn is_output(name: &str) -> bool {
+    ["-o", "--output"].contains(&&*dashed(name)) || meanings(name).first() == Some(&"--output")
+}
+
+fn is_fix(words: &[String]) -> bool {
+    words.iter().any(|word| word == "--fix")
+}
+
+fn is_repeatable(verb: &Command, option: &str) -> bool {
+    argument(verb, option).is_some_and(|option| matches!(option.get_action(), clap::ArgAction::Append))
+}
+
+/// A switch of other programs may have a value that turns it off: `--fp16=False`.
+fn is_off(value: Option<&str>) -> bool {
+    value.is_some_and(|value| ["false", "no", "off"].contains(&&*value.to_lowercase()))
+}
+
+/// `NAME=[1..8,3]` for two shapes of one input, such as the smallest and the largest.
+fn ranged(one: &str, other: &str) -> Option<String> {
+    let (name, dims) = one.strip_suffix(']')?.split_once("=[")?;
+    let others = other.strip_suffix(']')?.strip_prefix(name)?.strip_prefix("=[")?;
+    let dims = dims.split(',').zip(others.split(',')).map(|(one, other)| match one.split("..").next() {
+        _ if one == other => one.to_owned(),
+        least => format!("{}..{other}", least.unwrap_or_default()),
+    });
+    Some(format!("{name}=[{}]", dims.collect::<Vec<_>>().join(",")))
+}
+
+/// The other of the layouts with channels first and last.
+fn exchanged(layout: &str) -> String {
+    let (first, rest) = layout.split_at(layout.len().min(1));
+    let last = rest.strip_suffix('C').map(|rest| format!("{first}C{rest}"));
+    rest.strip_prefix('C').map(|rest| format!("{first}{rest}C")).or(last).unwrap_or_else(|| layout.to_owned())
+}
+
+/// Splits a row of a table at blanks outside of quotes.
+fn split(line: &str) -> Vec<String> {
+    let parts = line.split('\'').enumerate();
+    let words = parts.flat_map(|(at, part)| if at % 2 == 1 { vec![part] } else { part.split(' ').collect() });
+    words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
+}
+
+/// True if a word is a place for what was not typed, such as `NAME=SHAPE`.
+fn has_place(word: &str) -> bool {
+    let mut parts = word.split(|letter: char| !letter.is_ascii_alphanumeric());
+    let is_place = |part: &str| !part.is_empty() && part.chars().all(|letter| letter.is_ascii_uppercase());
+    !word.contains(['[', ':', ' ']) && parts.any(is_place)
+}
+
+/// Words as they are typed.
+fn shown(words: &[String]) -> String {
+    let is_raw = |word: &str| word.starts_with('-') || has_place(word);
+    let word = |word: &String| if is_raw(word) { word.clone() } else { shell_word(word).into_owned() };
+    words.iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// A name as a statement takes it.
+fn quoted(name: &str) -> String {
+    let is_plain = name.chars().all(|letter| letter.is_alphanumeric() || "_./:".contains(letter));
+    if is_plain { name.to_owned() } else { format!("\"{name}\"") }
+}
+
+/// The option of a command that has this name.
+fn argument<'c>(verb: &'c Command, option: &str) -> Option<&'c Arg> {
+    let is_short = |letter: char| option.strip_prefix('-').is_some_and(|rest| rest.chars().eq([letter]));
+    let is_long = |long: &str| option.strip_prefix("--") == Some(long);
+    verb.get_arguments().find(|arg| arg.get_short().is_some_and(is_short) || arg.get_long().is_some_and(is_long))
+}
+
+fn has(verb: &Command, option: &str) -> bool {
+    argument(verb, option.split(' ').next().unwrap_or_default()).is_some()
+}
+
+/// Adds the word for its value to an option that stands alone.
+fn valued(verb: &Command, option: &str) -> String {
+    let value = argument(verb, option).filter(|arg| arg.get_action().takes_values());
+    let value = value.and_then(|arg| arg.get_value_names()?.first()).map(|value| plain(value));
+    value.map_or_else(|| option.to_owned(), |value| format!("{option} {value}"))
+}
+
+/// Why these options of a command are no complete command line, if they are not. The models and the output are added.
+fn refused(program: &Command, verb: &Command, options: &[String]) -> Option<ErrorKind> {
+    let models: &[&str] = match verb.get_name() {
+        "diff" | "verify" => &["a.xml", "b.xml"],
+        "why" => &["a.xml", "x"],
+        _ => &["a.xml"],
+    };
+    let output: &[&str] = if ["convert", "rewrite"].contains(&verb.get_name()) { &["-o", "o.xml"] } else { &[] };
+    let words = [&["typelift", verb.get_name()], models, output].concat();
+    let words = words.into_iter().map(OsString::from);
+    program
+        .clone()
+        .try_get_matches_from(words.chain(options.iter().map(OsString::from)))
+        .err()
+        .map(|error| error.kind())
+}
+
+fn takes(program: &Command, verb: &Command, option: &str, value: &str) -> bool {
+    let bad = [ErrorKind::InvalidValue, ErrorKind::ValueValidation, ErrorKind::UnknownArgument];
+    let words = ["typelift", verb.get_name(), option, value];
+    let result = program.clone().try_get_matches_from(words);
+    valued(verb, option) != option && result.err().is_none_or(|error| !bad.contains(&error.kind()))
 }
 
 #[cfg(test)]
@@ -1217,12 +1414,14 @@ mod tests {
 
     /// Command lines with one word of another program each.
     fn lines(program: &Command) -> Vec<Vec<&str>> {
-        let options = OPTIONS.iter().map(|row| row.1).chain(ELSEWHERE.iter().map(|row| row.1)).chain([MODEL]).flatten();
-        let options: Vec<_> = options.copied().collect();
+        let words = MEANINGS.iter().flat_map(|row| row.1.split(' '));
+        let others = ELSEWHERE.iter().flat_map(|row| row.1.split(' ')).chain(MODEL.iter().copied());
+        let options = words.clone().chain(others);
+        let options: Vec<_> = options.filter(|word| word.starts_with('-')).collect();
         let verbs = program.get_subcommands().filter(|verb| !verb.is_hide_set()).map(Command::get_name);
         let lines =
             verbs.flat_map(|verb| options.iter().map(move |&option| vec!["typelift", verb, "model.xml", option]));
-        let verbs = VERBS.iter().flat_map(|row| row.1).map(|&verb| vec!["typelift", verb, "model.xml"]);
+        let verbs = words.filter(|word| !word.starts_with('-')).map(|verb| vec!["typelift", verb, "model.xml"]);
         lines.chain(verbs).collect()
     }
 
@@ -1251,9 +1450,11 @@ mod tests {
                 wrong.push(format!("{line:?}: {tip}"));
             }
             let command = tip.strip_prefix('`').and_then(|rest| rest.strip_suffix("` does that"));
-            let words: Vec<_> = command.unwrap_or_default().split(' ').map(OsString::from).collect();
-            // A place is no value, and a statement is several words.
-            let is_read = is_overview(&words) || tip.contains(" -e ");
+            // Another program may read the answer.
+            let own = command.unwrap_or_default().split(" | ").next().unwrap_or_default();
+            let words: Vec<_> = split(own).into_iter().map(OsString::from).collect();
+            // A place is no value.
+            let is_read = is_overview(&words);
             let fault = program.clone().try_get_matches_from(&words).err().map(|error| error.kind());
             let is_place = [Some(ErrorKind::InvalidValue), Some(ErrorKind::ValueValidation), None].contains(&fault);
             if command.is_some() && !is_read && !is_place && fault != Some(ErrorKind::DisplayVersion) {

@@ -208,6 +208,10 @@ pub(crate) fn directory(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
+/// Bytes at the start that show which kind of archive a file is.
+const START: usize = 256;
+const TORCH: &str = "convert the model with `openvino.convert_model` first";
+
 /// Signatures of file formats that users pass by mistake: offset, bytes, name of the format, and how to convert it.
 const FORMATS: &[(usize, &[u8], &str, &str)] = &[
     (0, b"\x1f\x8b", "compressed with gzip", "decompress it with `gunzip` first"),
@@ -220,14 +224,9 @@ const FORMATS: &[(usize, &[u8], &str, &str)] = &[
     (0, b"%PDF", "a PDF document", "give the .xml of the model"),
     (0, b"\xff\xd8\xff", "a JPEG image", "give the .xml of the model"),
     (0, b"\x93NUMPY", "an array of NumPy", "give the .xml of the model"),
-    (0, b"PK\x03\x04", "a ZIP archive", "unpack it, or convert the model in it with `ovc`"),
     (0, b"\x89HDF", "an HDF5 file, such as a Keras model", "convert it with `ovc` first"),
-    (
-        0,
-        b"\x80\x02",
-        "a Python pickle, such as a PyTorch checkpoint",
-        "convert the model with `openvino.convert_model` first",
-    ),
+    (0, b"\x80\x02", "a Python pickle, such as a PyTorch checkpoint", TORCH),
+    (0, b"\x80\x04", "a Python pickle, such as a PyTorch checkpoint", TORCH),
     (0, b"\x08\x01\x12", "a TensorFlow SavedModel", "convert the folder that it is in with `ovc` first"),
     (4, b"TFL3", "a TensorFlow Lite model", "convert it first: `ovc model.tflite`"),
     (
@@ -238,6 +237,7 @@ const FORMATS: &[(usize, &[u8], &str, &str)] = &[
     ),
     (0, b"GGUF", "a GGUF file", "convert the model with `optimum-cli export openvino` first"),
     (0, b"\x89PNG", "a PNG image", "give the .xml of the model"),
+    (0, b"PK\x03\x04", "a ZIP archive", "unpack it, or convert the model in it with `ovc`"),
 ];
 
 /// Recognizes another file format by its first bytes. Returns its name and how to convert the file.
@@ -245,6 +245,9 @@ pub(crate) fn other_format(bytes: &[u8]) -> Option<(&'static str, &'static str)>
     if let [8, 3..=12, ..] = bytes {
         // The first field of an ONNX file is the version of its format.
         return Some(("an ONNX model", "convert it first: `ovc model.onnx` writes the .xml and the .bin"));
+    }
+    if bytes.starts_with(b"PK") && memchr::memmem::find(&bytes[..bytes.len().min(START)], b"/data.pkl").is_some() {
+        return Some(("a PyTorch checkpoint", TORCH));
     }
     let found = FORMATS.iter().find(|(at, magic, ..)| bytes.get(*at..).is_some_and(|rest| rest.starts_with(magic)));
     found.map(|&(.., name, help)| (name, help))

@@ -181,7 +181,7 @@ impl Kept {
             }
             let found = match pattern {
                 KeepPattern::Name(name) => model.find_all(name).map_err(|error| match error {
-                    FindError::Unknown(_) if let Some(near) = of_other_prefix(model, name) => {
+                    FindError::Unknown(_) if let Some(near) = of_other_program(model, name) => {
                         KeepError::Unmatched { pattern: name.clone(), near: Some(near) }
                     }
                     FindError::Unknown(_) => match of_operation(model, name) {
@@ -290,9 +290,14 @@ fn add_constants(model: &Model, place: &Place, kept: &mut HashSet<LayerId>, laye
     }
 }
 
-/// Reads a prefix of another program: `type:MVN` for `op:LayerNorm`, and `x` for `node:x`.
-fn of_other_prefix(model: &Model, name: &str) -> Option<String> {
-    let (prefix, rest) = name.split_once(':')?;
+/// Reads a pattern of another program: `type:MVN` for `op:LayerNorm`, `x` for `node:x`, and `*x*` for `.*x.*`.
+fn of_other_program(model: &Model, name: &str) -> Option<String> {
+    let glob = name.trim_start_matches("{re}").replace(".*", "*").replace('\\', "");
+    let glob = glob.trim_matches(['^', '$', '/']);
+    if glob != name && model.find_all(glob).is_ok() {
+        return Some(glob.to_owned());
+    }
+    let (prefix, rest) = name.split_once([':', '='])?;
     match prefix.to_ascii_lowercase().as_str() {
         "op" | "op_type" | "optype" | "operation" | "type" => match of_operation(model, rest) {
             Ok(_) => Some(format!("type:{rest}")),

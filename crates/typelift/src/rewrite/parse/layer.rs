@@ -230,7 +230,9 @@ impl Parser<'_> {
         let least = rows_of(&layer).iter().map(|row| *row.input_counts().start()).max().unwrap_or(usize::MAX);
         while !self.cursor.eat(")") {
             if self.cursor.sees("=") {
-                return Err(self.cursor.expected("`,` or `)`").with_help(in_braces(&layer, None)));
+                let help = format!("close the bracket of `{}(` before `=>`", layer.operation);
+                let help = if self.cursor.sees("=>") { help } else { in_braces(&layer, None) };
+                return Err(self.cursor.expected("`,` or `)`").with_help(help));
             }
             if !layer.inputs.is_empty() {
                 self.cursor.expect(",")?;

@@ -34,7 +34,7 @@ use thiserror::Error;
 use crate::base::file::{open_regular, other_format};
 use crate::base::progress::Stage;
 use crate::base::span::Span;
-use crate::findings::{Code, Diagnostic, Diagnostics, Text, message};
+use crate::findings::{Code, Diagnostic, Diagnostics, Message, Text, message};
 use crate::model::graph::{Layer, Model};
 use crate::model::weights::Weights;
 
@@ -191,9 +191,12 @@ fn wide(bytes: &[u8]) -> Option<Diagnostic> {
         [0, b'<', ..] => "UTF-16BE",
         _ => return None,
     };
-    let message = message!("the text is {}: OpenVINO reads that, Typelift reads UTF-8 only"; Text(name));
+    Some(of_encoding(message!("the text is {}: OpenVINO reads that, Typelift reads UTF-8 only"; Text(name)), name))
+}
+
+fn of_encoding(message: Message, name: &str) -> Diagnostic {
     let help = message!("convert the file to UTF-8: `iconv -f {} -t UTF-8 model.xml > utf8.xml`"; Text(name));
-    Some(Diagnostic::new(Code::XmlSyntax, message).help(help))
+    Diagnostic::new(Code::XmlSyntax, message).help(help)
 }
 
 /// The finding for bytes that are not UTF-8: a text in an older encoding, or no text.
@@ -202,11 +205,13 @@ fn not_utf8(error: &FromUtf8Error) -> Diagnostic {
     let at = error.utf8_error().valid_up_to();
     let line = bytes[..at].iter().filter(|&&byte| byte == b'\n').count() + 1;
     let message = message!("byte {}, in line {}, is not UTF-8, and Typelift reads UTF-8 only"; at, line);
-    let help = match bytes.trim_ascii_start() {
-        [b'<' | 0xEF, ..] => "convert the file to UTF-8: `iconv -f LATIN1 -t UTF-8 model.xml > utf8.xml`",
-        _ => "the file is no text: give the .xml of the model",
-    };
-    Diagnostic::new(Code::XmlSyntax, message).help(help)
+    let head = String::from_utf8_lossy(&bytes[..at.min(START)]);
+    let declared = head.split_once("encoding=").and_then(|(_, rest)| rest.split(['"', '\'']).nth(1));
+    let is_name = |name: &&str| !name.to_uppercase().starts_with("UTF") && name.bytes().all(|it| it.is_ascii_graphic());
+    match bytes.trim_ascii_start() {
+        [b'<' | 0xEF, ..] => of_encoding(message, declared.filter(is_name).unwrap_or("LATIN1")),
+        _ => Diagnostic::new(Code::XmlSyntax, message).help("the file is no text: give the .xml of the model"),
+    }
 }
 
 /// Returns the position of a layer's name in the text of `model`; empty for an added layer.
