@@ -535,7 +535,7 @@ pub(crate) fn of_habit(arguments: &[OsString]) -> Option<String> {
         let is_path = word.split_once(':').is_some_and(|(name, path)| {
             name.len() > 1 && !name.contains(['=', '/']) && !path.starts_with("//") && path.ends_with(".xml")
         });
-        let has_sign = word.contains("..") || word.contains("@{") || word[1..].contains(['~', '^']);
+        let has_sign = word.contains("..") || word.contains("@{") || word.chars().skip(1).any(|c| "~^".contains(c));
         !is_file(word) && !word.starts_with(['-', '.']) && (word.starts_with("HEAD") || is_path || has_sign)
     };
     for pair in words.windows(2).skip(1) {
@@ -1423,6 +1423,14 @@ mod tests {
             verbs.flat_map(|verb| options.iter().map(move |&option| vec!["typelift", verb, "model.xml", option]));
         let verbs = words.filter(|word| !word.starts_with('-')).map(|verb| vec!["typelift", verb, "model.xml"]);
         lines.chain(verbs).collect()
+    }
+
+    #[test]
+    fn words_in_any_script_are_read() {
+        for word in ["–o", "“cut norm”", "é~1", "", "-", "="] {
+            let line = ["typelift", word, "model.xml", word].map(OsString::from);
+            assert!(of_habit(&line).is_none_or(|advice| !advice.is_empty()), "{word}");
+        }
     }
 
     #[test]
