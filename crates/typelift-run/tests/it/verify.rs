@@ -297,6 +297,23 @@ fn one_model_runs_twice_if_something_differs() {
     assert_eq!(report.narrowest, ElementType::Bf16, "the tolerance is that of the precision");
 }
 
+/// A precision that nobody asked for is known from the device.
+#[test]
+fn a_precision_that_the_device_chose_sets_the_tolerance() {
+    let (a, b) = (model(CHAIN), model(&CHAIN.replace("Const(2)", "Const(2.05)")));
+    let mut verification = Verification::default();
+    verification.settings = RunOptions { hint: Some("default".to_owned()), ..RunOptions::default() }.settings();
+    let mut same = |precision: &str| {
+        let answers = BTreeMap::from([("INFERENCE_PRECISION_HINT".to_owned(), precision.to_owned())]);
+        let mut runtime = Interpreter { answers, ..Interpreter::default() };
+        let report = verification.run(&a, Some(&b), &mut runtime).unwrap();
+        assert!(report.runs.iter().all(|run| run.precision.as_deref() == Some(precision)), "{:?}", report.runs);
+        assert_eq!(report.narrowest.name(), precision);
+        report.same
+    };
+    assert_eq!(["f32", "bf16"].map(&mut same), [false, true], "2.5 % is a rounding of bf16 only");
+}
+
 #[test]
 fn a_property_that_the_device_does_not_take_is_an_error() {
     let model = model(CHAIN);
@@ -634,6 +651,43 @@ fn a_loop_without_a_step_has_no_lengths() {
     assert!(report.same, "{report:?}");
 }
 
+/// A loop that values may end gets the samples of a model with branches, and in one of them many steps.
+#[test]
+fn more_samples_run_where_values_may_end_a_loop() {
+    let text = |condition: &str| {
+        let text = format!(
+            "
+        n = Parameter : i64[]
+        x = Parameter : f32[1,6]
+        go = Const(true) : boolean[]
+        last = Loop(n, go, x)
+          body (in 2 -> 1, back 5 -> 1, out 5 -> 0, out 8 -> - {{execution_condition}}):
+            1 v = Parameter : f32[1,6]
+            2 w = Multiply(1, 1)
+            3 sum = ReduceSum(2, 6)
+            4 small = Less(3, 7)
+            5 r1 = Result(2)
+            6 axes = Const([0, 1]) : i64[2]
+            7 most = Const(100) : f32[]
+            8 r2 = Result({condition})
+            9 on = Const(true) : boolean[]
+        r = Result(last)
+    "
+        );
+        text.lines().map(|line| format!("{}\n", line.strip_prefix("        ").unwrap_or(line))).collect::<String>()
+    };
+    let fed = |condition: &str| {
+        let mut model = Model::from_text(&text(condition)).unwrap();
+        assert_eq!(typelift::infer(&mut model), []);
+        let report = Verification::default().run(&model, Some(&model), &mut Shaped::default()).unwrap();
+        report.samples.iter().map(|sample| sample.inputs[0].values.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(fed("9"), ["integers 2 to 4"; 2]);
+    let fed = fed("4");
+    assert_eq!(fed.len(), 8);
+    assert!(fed.contains(&"integers 8 to 16".to_owned()), "{fed:?}");
+}
+
 #[test]
 fn lengths_come_from_the_constraints_of_both_models() {
     let view = |pattern: &str, last: usize| {
@@ -829,6 +883,28 @@ fn inputs_beyond_the_memory_limit_are_refused_by_name() {
 /// The difference of two f32 tensors of this shape within 1e-3 of the largest value.
 fn between(dims: &[usize], a: &[f32], b: &[f32]) -> Difference {
     Difference::between(&floats(dims, a), &floats(dims, b), Tolerance { relative: 1e-3, absolute: 0.0, noise: 1e-6 })
+}
+
+#[test]
+fn a_layer_in_f32_next_to_bf16_is_judged_in_f32() {
+    let text = "
+        x = Parameter : f32[?,4]
+        low = Convert(x) {destination_type=bf16}
+        rounded = Abs(low)
+        high = Convert(rounded) {destination_type=f32}
+        k = Const(2) : f32[]
+        y = Multiply(high, k)
+        r = Result(y)
+    ";
+    // 0.4 % is less than the rounding to bf16 of both models.
+    let (a, b) = (model(text), model(&text.replace("Const(2)", "Const(2.008)")));
+    let run = |verification: &Verification| verification.run(&a, Some(&b), &mut Interpreter::default()).unwrap();
+    let report = run(&Verification::default());
+    assert!(report.tolerance.relative > 0.004 && !report.same, "{report:?}");
+    assert_eq!(report.first.unwrap().layer.name, "y");
+    let mut given = Verification::default();
+    given.relative = Some(report.tolerance.relative);
+    assert!(run(&given).same, "a tolerance that was given judges all layers");
 }
 
 #[test]
