@@ -248,12 +248,7 @@ pub(crate) fn no_runtime(reason: String) -> Failure {
 
 /// Explains why models could not be compared.
 pub(crate) fn failure(error: VerifyError) -> Failure {
-    let said = error.to_string();
-    // The child appends what to write instead.
-    if let Some((message, help)) = said.split_once("\nhelp: ") {
-        return Failure::new(message).help(help.trim_end());
-    }
-    let failure = Failure::new(said);
+    let failure = Failure::new(error.to_string());
     match error {
         VerifyError::Runtime(RunError::Missing(reason)) => no_runtime(reason),
         VerifyError::Lengths { ref fit, .. } if !fit.is_empty() => {
@@ -271,6 +266,7 @@ pub(crate) fn failure(error: VerifyError) -> Failure {
         VerifyError::NotTaken { ref name, ref asked, .. } if name == "INFERENCE_PRECISION_HINT" && asked == "f16" => {
             failure.help("--simulate f16 computes what f16 does on any device")
         }
+        VerifyError::Run { error: RunError::Unknown { help, .. }, .. } => failure.help(help),
         VerifyError::Run { .. } => {
             failure.help("give inputs that fit with --shape or --inputs; if OpenVINO refuses the model itself, `typelift check` may say why")
         }

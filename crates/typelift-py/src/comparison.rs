@@ -39,6 +39,9 @@ pub(crate) fn verify(
             let help = "give b, expect, or an option for one side, such as config_b";
             Failure::Value(format!("{error}; {help}")).raise(py)
         }
+        VerifyError::Run { error: RunError::Unknown { ref help, .. }, .. } => {
+            Failure::Fault(format!("{error}\nhelp: {help}")).raise(py)
+        }
         VerifyError::Inputs(_)
         | VerifyError::Unpaired(_)
         | VerifyError::Lengths { .. }
@@ -93,7 +96,10 @@ impl Module {
             *self.raised.borrow_mut() = Some(error);
             return RunError::Broken(text);
         }
-        RunError::Refused(text)
+        match error.value(py).getattr("help").and_then(|help| help.extract()) {
+            Ok(help) => RunError::Unknown { reason: text, help },
+            Err(_) => RunError::Refused(text),
+        }
     }
 }
 

@@ -82,9 +82,10 @@ impl Process {
             self.running = None;
         }
         let reply = asked?;
-        match reply.text("error") {
-            Some(text) => Err(RunError::Refused(short(text))),
-            None => Ok(reply),
+        match (reply.text("error").map(short), reply.text("help")) {
+            (Some(reason), Some(help)) => Err(RunError::Unknown { reason, help: help.to_owned() }),
+            (Some(reason), None) => Err(RunError::Refused(reason)),
+            (None, _) => Ok(reply),
         }
     }
 

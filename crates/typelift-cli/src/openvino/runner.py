@@ -16,6 +16,14 @@ def _openvino():
     return openvino
 
 
+class Unknown(RuntimeError):
+    """A device, a property or a value that does not exist, with what to write instead."""
+
+    def __init__(self, reason, help):
+        super().__init__(reason)
+        self.help = help
+
+
 class Runner:
     """Compiled models by number, and the requests that run them."""
 
@@ -68,7 +76,7 @@ class Runner:
             asked = {**{name: value for name, value in defaults.items() if name in known}, **config}
             compiled = self.core.compile_model(model, device, asked)
         except RuntimeError as error:
-            raise RuntimeError(self._explained(device, config) or _near_value(str(error), config) or str(error)) from error
+            raise (self._unknown(device, config) or _near_value(str(error), config) or error) from None
         config = asked
         # The weights stay in memory as long as the compiled model.
         self.compiled[key] = (compiled, compiled.create_infer_request(), holder, data)
@@ -81,21 +89,21 @@ class Runner:
             names = self.core.available_devices
         return {name for part in names or [device] for name in self.core.get_property(part, "SUPPORTED_PROPERTIES")}
 
-    def _explained(self, device, config):
-        """Returns what is wrong with the names of a device and its properties, and the names that exist; None if nothing is."""
+    def _unknown(self, device, config):
+        """Returns the error for a name of a device or a property that does not exist; None if all do."""
         devices = self.core.available_devices
         parts = [part for part in device.replace(":", ",").split(",") if part not in ("AUTO", "MULTI", "HETERO", "BATCH")]
         for part in parts:
             if part.split(".")[0] not in [known.split(".")[0] for known in devices]:
-                return f"it finds no device `{part}`\nhelp: {_near(part, devices, 0.8)}the devices here are {', '.join(devices)}"
+                return Unknown(f"it finds no device `{part}`", f"{_near(part, devices, 0.8)}the devices here are {', '.join(devices)}")
         try:
             known = self._properties(device)
         except RuntimeError:
             return None
         for name in config:
             if name not in known:
-                names = "" if _near(name, known) else f"its properties are {', '.join(sorted(known))}"
-                return f"{device} has no property `{name}`\nhelp: {_near(name, known)}{names}"
+                names = _near(name, known).rstrip() or f"its properties are {', '.join(sorted(known))}"
+                return Unknown(f"{device} has no property `{name}`", names)
         return None
 
     def run(self, key, inputs, is_first):
@@ -144,14 +152,14 @@ def _near(name, names, likeness=0.6):
 
 
 def _near_value(text, config):
-    """Returns the message about a wrong value of a property, with a value to write; None for other messages."""
+    """Returns the error for a wrong value of a property, with a value to write; None for other messages."""
     import difflib
 
     text, _, listed = text.partition("Supported values: ")
     values = [value.strip() for value in listed.splitlines()[0].split(",")] if listed else []
     asked = [value for value in config.values() if f" {value} " in text]
     near = difflib.get_close_matches(asked[0].lower(), values, 1) if asked else []
-    return f"{text}Supported values: {', '.join(values)}\nhelp: write one of them, such as {(near or values)[0]}" if values else None
+    return Unknown(f"{text}Supported values: {', '.join(values)}", f"write one of them, such as {(near or values)[0]}") if values else None
 
 
 def _size(path):
@@ -331,7 +339,7 @@ def main():
         except ImportError as error:
             reply, data = {"missing": f"{type(error).__name__}: {error}"}, []
         except Exception as error:
-            reply, data = {"error": str(error) or type(error).__name__}, []
+            reply, data = {"error": str(error) or type(error).__name__, "help": getattr(error, "help", None)}, []
         text = json.dumps({**reply, "blobs": [len(part) for part in data]}, ensure_ascii=False).encode(errors="replace")
         replies.write(struct.pack("<Q", len(text)) + text)
         for part in data:

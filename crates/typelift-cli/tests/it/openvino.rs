@@ -239,9 +239,34 @@ fn a_python_ends_when_the_program_is_killed() {
     }
 }
 
+/// What to write instead is a field of a reply, whatever its text contains.
+#[test]
+fn a_reply_sends_its_help_apart_from_its_error() {
+    let folder = models();
+    let refused = message(r#"{"error": "no `A`\nhelp: none", "help": "write `B`"}"#, b"");
+    let replies = [message("{}", b""), message(r#"{"version": "1"}"#, b"").repeat(2), refused.repeat(4)].concat();
+    let python = answering(folder.path(), &replies, "exec sleep 60");
+    let line = ["verify", "--format", "json", "--shape", "x=[]", "model.xml", "other.xml", "--python", &python];
+    let run = run(folder.path(), &line);
+    let reply: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    let error = &reply["error"];
+    assert_eq!(error["help"], "write `B`", "{run:?}");
+    assert_eq!(error["message"], "OpenVINO cannot run model A: no `A`\nhelp: none");
+}
+
 /// Files of inputs are read by Python: pipes, and archives whose arrays do not fit into memory.
 #[test]
 fn files_of_inputs_are_regular_and_not_too_large() {
+    checked(CHECKS);
+}
+
+#[test]
+fn the_script_says_what_a_device_took_and_has() {
+    checked(PROPERTIES);
+}
+
+/// Runs lines after the script in a Python that has NumPy, if there is one.
+fn checked(lines: &str) {
     let named = std::env::var("TYPELIFT_PYTHON").unwrap_or_default();
     let python = ["/usr/bin/python3", &named];
     let has_numpy = |python: &&&str| {
@@ -250,7 +275,7 @@ fn files_of_inputs_are_regular_and_not_too_large() {
     let Some(python) = python.iter().find(has_numpy) else { return };
     let folder = tempfile::tempdir().unwrap();
     let script = format!(
-        "{}\n{CHECKS}",
+        "{}\n{lines}",
         fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/openvino/runner.py"))
             .unwrap()
             .replace("if __name__", "if 0 and __name__")
@@ -258,6 +283,44 @@ fn files_of_inputs_are_regular_and_not_too_large() {
     let run = std::process::Command::new(python).args(["-c", &script]).current_dir(folder.path()).output().unwrap();
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
 }
+
+/// Loads models with a module that stands for OpenVINO, whose device computes in bf16 unless it is asked for another precision.
+const PROPERTIES: &str = r#"
+from types import SimpleNamespace
+
+HINT = "INFERENCE_PRECISION_HINT"
+
+class Core:
+    available_devices = ["CPU"]
+    def get_property(self, device, name):
+        return {"SUPPORTED_PROPERTIES": [HINT, "KV_CACHE_PRECISION"]}[name]
+    def read_model(self, text, weights):
+        return None
+    def compile_model(self, model, device, config):
+        if "odd" in config.values():
+            raise RuntimeError("cannot take odd .\nSupported values: even, uneven")
+        answers = {HINT: "bf16", "INFERENCE_NUM_THREADS": 2, **config}
+        if device != "CPU" or set(config) - {HINT, "KV_CACHE_PRECISION"}:
+            raise RuntimeError("no")
+        return SimpleNamespace(get_property=answers.__getitem__, create_infer_request=lambda: None)
+
+module = SimpleNamespace(Core=Core, Tensor=lambda *_: None, Type=type("Type", (), {"u8": 0}))
+_openvino = lambda: module
+load = lambda config, defaults, device="CPU": Runner().load(1, b"", b"", device, config, defaults, False)
+assert load({}, {})[HINT] == "bf16", "a precision that was not asked for is answered"
+assert load({}, {HINT: "f32"})[HINT] == "f32"
+for config, device, reason, help in [
+    ({}, "GPU", "it finds no device `GPU`", "the devices here are CPU"),
+    ({"KV_CACHE": "u8"}, "CPU", "CPU has no property `KV_CACHE`", "did you mean `KV_CACHE_PRECISION`?"),
+    ({HINT: "odd"}, "CPU", "cannot take odd .\nSupported values: even, uneven", "write one of them, such as even"),
+]:
+    try:
+        load(config, {}, device)
+    except Unknown as error:
+        assert (str(error), error.help) == (reason, help), (str(error), error.help)
+    else:
+        assert False, config
+"#;
 
 /// Calls the reader of the script with hostile files.
 const CHECKS: &str = r#"

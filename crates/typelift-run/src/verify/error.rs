@@ -26,10 +26,7 @@ impl Side {
 
 impl fmt::Display for Side {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::A => "A",
-            Self::B => "B",
-        })
+        fmt::Debug::fmt(self, f)
     }
 }
 

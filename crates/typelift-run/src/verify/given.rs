@@ -171,8 +171,7 @@ fn port(model: &Model, position: usize) -> Option<&OutputPort> {
 }
 
 fn described(tensor: &Tensor) -> String {
-    let dims: Vec<_> = tensor.dims.iter().map(ToString::to_string).collect();
-    format!("{}[{}]", tensor.element_type, dims.join(","))
+    format!("{}{}", tensor.element_type, tensor.shape())
 }
 
 fn converted(model: &Model, position: usize, name: &str, tensor: &Tensor) -> Result<Tensor, VerifyError> {

@@ -120,6 +120,14 @@ pub enum RunError {
     /// The runtime does not accept the model or its inputs.
     #[error("{0}")]
     Refused(String),
+    /// The runtime does not have a device, a property or a value that was asked for.
+    #[error("{reason}")]
+    Unknown {
+        /// What it does not have.
+        reason: String,
+        /// What to write instead.
+        help: String,
+    },
     /// The process of the runtime crashed: `signal 11`.
     #[error("OpenVINO crashed ({0})")]
     Crashed(String),
@@ -132,8 +140,8 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// True if the cause of the failure is the model or its inputs.
+    /// True if the cause of the failure is the model, its inputs or its setting.
     pub fn is_of_model(&self) -> bool {
-        matches!(self, Self::Refused(_) | Self::Crashed(_) | Self::TimedOut(_))
+        matches!(self, Self::Refused(_) | Self::Unknown { .. } | Self::Crashed(_) | Self::TimedOut(_))
     }
 }

@@ -50,8 +50,8 @@ pub(super) const OFTEN_ROUNDED: f64 = 1e-1;
 /// tolerance of quantized weights holds if B is A with quantized weights, and otherwise the same. If one of them is farther
 /// from A than quantization explains, no stored type explains a difference: scales are often f16.
 pub(super) fn narrowest(a: &Model, b: &Model, precisions: [Option<&str>; 2]) -> (ElementType, Tolerance) {
-    let (of_a, of_b) = (types(a), types(b));
-    let (computed_a, computed_b) = (computed(a), computed(b));
+    let (of_a, of_b) = (types(a, true), types(b, true));
+    let (computed_a, computed_b) = (types(a, false), types(b, false));
     let is_computed_in = |ty: ElementType| precisions.contains(&Some(ty.name()));
     let narrowest_of = |of_a: &BTreeSet<ElementType>, of_b: &BTreeSet<ElementType>| {
         let differs = |ty: ElementType| of_a.contains(&ty) != of_b.contains(&ty) || is_computed_in(ty);
@@ -68,8 +68,7 @@ pub(super) fn narrowest(a: &Model, b: &Model, precisions: [Option<&str>; 2]) -> 
             (narrowest, relative, _) = *narrowest_of(&computed_a, &computed_b);
         }
     }
-    let is_rounded = [computed_a, computed_b].iter().any(|types| types.contains(&ElementType::Bf16));
-    let relative = if is_rounded { relative.max(ROUNDED) } else { relative };
+    let relative = if round(a, b) { relative.max(ROUNDED) } else { relative };
     (narrowest, Tolerance { relative, absolute: relative / 1000.0, noise })
 }
 
@@ -88,25 +87,16 @@ fn parts_of_range(a: &Model, b: &Model) -> Vec<Option<f64>> {
 
 /// True if a model computes values in bf16.
 pub(super) fn round(a: &Model, b: &Model) -> bool {
-    [a, b].into_iter().any(|model| computed(model).contains(&ElementType::Bf16))
+    [a, b].into_iter().any(|model| types(model, false).contains(&ElementType::Bf16))
 }
 
-/// The types of the tensors that are computed from data, and not stored.
-fn computed(model: &Model) -> BTreeSet<ElementType> {
+/// The types of tensors: of all, or of those that are computed from data.
+fn types(model: &Model, with_stored: bool) -> BTreeSet<ElementType> {
     let mut types = BTreeSet::new();
     for (_, graph) in model.walk() {
         let roles = roles(graph);
-        let layers = graph.layers().filter(|layer| roles.get(layer.id()) != Some(&Role::Stored));
+        let layers = graph.layers().filter(|layer| with_stored || roles.get(layer.id()) != Some(&Role::Stored));
         types.extend(layers.flat_map(|layer| layer.outputs()).map(|port| port.element_type()));
     }
     types
-}
-
-pub(super) fn types(model: &Model) -> BTreeSet<ElementType> {
-    let graphs = model.walk();
-    graphs
-        .flat_map(|(_, graph)| {
-            graph.layers().flat_map(|layer| layer.outputs()).map(|port| port.element_type()).collect::<Vec<_>>()
-        })
-        .collect()
 }

@@ -99,7 +99,6 @@ pub(super) struct Shaped {
 }
 
 impl Shaped {
-    ///
     /// # Errors
     /// The shapes do not fit.
     pub(super) fn new(sizing: &Sizing<'_>, pairs: &[Pair], shapes: Shapes) -> Result<(Self, [Model; 2]), VerifyError> {
