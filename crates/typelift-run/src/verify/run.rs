@@ -194,12 +194,6 @@ struct Done {
     short: Short,
 }
 
-fn has_branches(graph: &Graph) -> bool {
-    graph
-        .layers()
-        .any(|layer| ops::kind(layer) == LayerKind::If || layer.bodies().iter().any(|body| has_branches(body.graph())))
-}
-
 impl Work<'_> {
     fn samples(&mut self, runner: &mut dyn Runner) -> Result<Vec<Done>, VerifyError> {
         let given = self.read_arrays(runner)?;
@@ -323,7 +317,8 @@ impl Work<'_> {
             };
             if let Err(VerifyError::Run { error: error @ (RunError::Crashed(_) | RunError::TimedOut(_)), .. }) = &done {
                 let is_crash = matches!(error, RunError::Crashed(_));
-                crashes += 1;
+                // A timeout with the smallest inputs ends the search, because others take no less time.
+                crashes += if is_crash || smallest.is_some() { 1 } else { MOST_CRASHES };
                 // The device may support these shapes if they are fixed.
                 if open.take().is_some() && is_crash {
                     done = self.run_fixed(runner, &shaped, fixed, at);
@@ -331,7 +326,7 @@ impl Work<'_> {
             }
             match done {
                 Ok(done) => return Ok((shaped.shapes, done)),
-                Err(error) if crashes == MOST_CRASHES => return Err(error),
+                Err(error) if crashes >= MOST_CRASHES => return Err(error),
                 Err(error @ VerifyError::Run { side: Side::B, .. }) => refused = Some(error),
                 Err(error @ (VerifyError::Run { .. } | VerifyError::WrongShape { .. })) => {
                     refused = refused.or(Some(error));
@@ -439,7 +434,8 @@ impl Work<'_> {
 
     /// True if values decide which layers run, or how often: there is an If, or a Loop that a condition may end.
     fn has_branches(&self) -> bool {
-        self.models.iter().any(|model| has_branches(model.graph()) || coverage::may_end(model))
+        let has_if = |graph: &Graph| graph.layers().any(|layer| ops::kind(layer) == LayerKind::If);
+        self.models.iter().any(|model| model.walk().any(|(_, graph)| has_if(graph)) || coverage::may_end(model))
     }
 
     fn steps(&self) -> usize {

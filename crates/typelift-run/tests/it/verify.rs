@@ -18,6 +18,8 @@ struct Interpreter {
     state: HashMap<String, Vec<f32>>,
     /// Number of runs so far.
     runs: usize,
+    /// True if it never answers.
+    is_endless: bool,
     /// True if every run adds other values to the outputs.
     is_unsteady: bool,
     /// The largest first dimension that it runs, and the operation without which it runs all.
@@ -58,6 +60,9 @@ impl Runner for Interpreter {
 
     fn run(&mut self, key: u64, inputs: &[Tensor], is_first: bool) -> Result<Vec<Tensor>, RunError> {
         self.runs += 1;
+        if self.is_endless {
+            return Err(RunError::TimedOut(600));
+        }
         if is_first {
             self.state.clear();
         }
@@ -789,6 +794,16 @@ fn sizes_that_the_runtime_refuses_are_not_the_last_word() {
     let mut small = Interpreter { most: Some((1, "Abs")), ..Interpreter::default() };
     let error = Verification::default().run(&model, Some(&self::model(&other)), &mut small).unwrap_err();
     assert_eq!(error.to_string(), "OpenVINO cannot run model B: too large");
+}
+
+/// Each further run would take the whole limit of time again.
+#[test]
+fn a_model_that_does_not_answer_runs_once() {
+    let model = model(&CHAIN.replace("[?,4]", "[?,?]"));
+    let mut endless = Interpreter { is_endless: true, ..Interpreter::default() };
+    let error = Verification::default().run(&model, Some(&model), &mut endless).unwrap_err();
+    assert_eq!(error.to_string(), "OpenVINO cannot run model A: OpenVINO did not answer within 600 s");
+    assert_eq!(endless.runs, 1);
 }
 
 #[test]
