@@ -299,8 +299,9 @@ def judged(paths):
         for at in range(1, len(paths)):
             if far[at] is not None:
                 try:
-                    is_run = is_valid(paths[at], sample[0])
-                    far[at] = max(far[at], distance(a, run(at, sample), again)) if is_run else None
+                    b = run(at, sample) if is_valid(paths[at], sample[0]) else None
+                    # Memory that nothing wrote may have the same values in two runs.
+                    far[at] = None if b is None else max(far[at], min(distance(a, b, it) for it in (again, run(0, sample))))
                 except Exception:  # noqa: BLE001
                     far[at] = None
         if runs == 3:

@@ -161,6 +161,7 @@ def time(args):
         "for _ in 'AB':\n"
         " m=c.read_model(sys.argv[1]);k=c.compile_model(m,'CPU',{'INFERENCE_PRECISION_HINT':'f32'});q=k.create_infer_request()\n"
         " for p in sorted({n.split('/',1)[0] for n in a}):\n"
+        "  if p.endswith('.step1'): q.reset_state()\n"
         "  q.infer([next(a[f'{p}/{n}'] for n in (*i.names,i.node.friendly_name) if f'{p}/{n}' in a).astype(i.element_type.to_dtype()) for i in m.inputs])\n"
     )
     total = np.zeros(2)
