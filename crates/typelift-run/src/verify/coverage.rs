@@ -327,12 +327,13 @@ struct Hidden {
 impl Hidden {
     fn of(graph: &Graph, spreads: &HashMap<Output, Spread>, short: &Short, reasons: HashMap<LayerId, String>) -> Self {
         let roles = roles(graph);
-        let is_varied = |tensor: Output| {
-            let is_data = graph.layer(tensor.layer).is_some_and(|layer| {
+        let is_data = |tensor: &Output| {
+            graph.layer(tensor.layer).is_some_and(|layer| {
                 ops::kind(layer) == LayerKind::Parameter || roles.get(layer.id()) == Some(&Role::Data)
-            });
-            is_data && spreads.get(&tensor).is_none_or(|spread| !spread.is_constant())
+            })
         };
+        let is_constant = |tensor: &Output| spreads.get(tensor).is_some_and(|spread| spread.is_constant());
+        let is_zero = |tensor: &Output| matches!(spreads.get(tensor), Some(Spread { least: 0.0, most: 0.0, .. }));
         let mut hidden = Self { is_needed: HashSet::default(), reasons };
         let order = graph.topological_order().unwrap_or_default();
         for layer in order.iter().rev().filter_map(|&id| graph.layer(id)) {
@@ -351,9 +352,11 @@ impl Hidden {
             let name = layer.operation().map_or("", |operation| operation.name());
             let is_saturating = SATURATING.contains(&name);
             let hides = |spread: &Spread| spread.is_constant() || is_saturating && spread.is_saturated;
+            let data: Vec<Output> = graph.producers(id).into_iter().flatten().filter(is_data).collect();
+            let is_fed_zeros = is_computed(layer) && !data.is_empty() && data.iter().all(is_zero);
             let is_blocked = is_computed(layer)
                 && known.is_some_and(|known| !known.is_empty() && known.iter().all(hides))
-                && graph.producers(id).into_iter().flatten().any(is_varied);
+                && !data.iter().all(is_constant);
             let is_shape = |user: &LayerId| graph.layer(*user).is_some_and(|user| user.ty() == "ShapeOf");
             let reason = if is_blocked {
                 let what = match spreads.get(&id.output(0)) {
@@ -363,6 +366,8 @@ impl Hidden {
                 };
                 let own = short.get(&(Place::default(), id)).cloned();
                 Some(own.unwrap_or_else(|| format!("`{}` {what}", layer.name())))
+            } else if is_fed_zeros {
+                Some(format!("`{}` got 0 everywhere", layer.name()))
             } else {
                 let ports = (0..layer.outputs().len()).flat_map(|port| graph.consumers(id.output(port)));
                 let data = ports.filter(|input| !is_shape(&input.layer));

@@ -783,9 +783,8 @@ impl Work<'_> {
             let types = layer.outputs().iter().map(ToString::to_string).collect();
             Some((LayerRef::of(&place, layer), layer.ty().to_owned(), types))
         };
-        let unknown = || VerifyError::NoShapes;
-        let (layer, operation, types) = described(0, start.a).ok_or_else(unknown)?;
-        let (in_b, operation_in_b, types_in_b) = described(1, start.b).ok_or_else(unknown)?;
+        let (layer, operation, types) = described(0, start.a).ok_or(VerifyError::NoShapes)?;
+        let (in_b, operation_in_b, types_in_b) = described(1, start.b).ok_or(VerifyError::NoShapes)?;
         Ok(First {
             layer,
             operation,

@@ -30,7 +30,7 @@ pub trait Runner {
     /// [`RunError`].
     fn run(&mut self, key: u64, inputs: &[Tensor], is_first: bool) -> Result<Vec<Tensor>, RunError>;
 
-    /// Releases a model.
+    /// Releases a model, if it is still loaded.
     fn release(&mut self, key: u64);
 
     /// Reads the named arrays of an `.npz` file, or of a folder with `.npy` files. Together they have at most `most` bytes.

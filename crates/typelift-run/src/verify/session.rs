@@ -76,10 +76,7 @@ impl Session {
 
     /// Unloads both models.
     pub(super) fn release(self, runner: &mut dyn Runner) {
-        runner.release(self.loaded[0].key);
-        if self.loaded[1].key != self.loaded[0].key {
-            runner.release(self.loaded[1].key);
-        }
+        self.loaded.iter().for_each(|loaded| runner.release(loaded.key));
     }
 }
 

@@ -432,6 +432,19 @@ fn layers_whose_values_reach_no_output_are_not_tested() {
     assert_eq!(compare(infinite, infinite).not_tested, [], "values from -inf to inf are not the same");
 }
 
+/// Zeros show neither other weights nor another order of axes.
+#[test]
+fn layers_that_get_zeros_are_not_tested() {
+    let scaled = DEAD.replace("d = Add(c, x)", "two = Const(2) : f32[]\n    e = Multiply(c, two)\n    d = Add(e, x)");
+    let report = compare(&scaled, &scaled);
+    let found = report.not_tested.iter().find(|it| it.layer.name == "e").map(|it| it.reason.as_str());
+    assert_eq!(found, Some("`e` got 0 everywhere"));
+    let other = model(&scaled.replace("Const(2)", "Const(3)"));
+    let error = Verification::default().run(&model(&scaled), Some(&other), &mut Interpreter::default()).unwrap_err();
+    let what = "the outputs agree, but the inputs do not test `two`, which differs, because `e` got 0 everywhere";
+    assert_eq!(error.to_string(), what);
+}
+
 #[test]
 fn agreement_that_made_inputs_do_not_test_is_an_error() {
     let alone = DEAD.replace("Result(d)", "Result(c)");
@@ -493,7 +506,7 @@ impl Runner for Shaped {
             let dims = dims.into_iter().map(|dim| dim.filter(|_| !is_empty).map_or(self.1, |dim| dim as usize));
             let dims: Vec<usize> = dims.collect();
             let count = dims.iter().product::<usize>();
-            let bytes = (0..count).flat_map(|at| (at as f32).to_le_bytes()).collect();
+            let bytes = (1..=count).flat_map(|at| (at as f32).to_le_bytes()).collect();
             Tensor::new(ElementType::F32, dims, bytes)
         };
         Ok(model.outputs().map(tensor).collect())
