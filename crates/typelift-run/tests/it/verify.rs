@@ -738,6 +738,28 @@ fn lengths_come_from_the_constraints_of_both_models() {
     insta::assert_snapshot!(error, @"the lengths of the inputs do not fit model A, which needs s1 % 28 == 0 (because of the Reshape `y`), and s1, x[1], is 3");
 }
 
+/// No lengths keep such an index in its table, and a device computes with zeros.
+#[test]
+fn an_index_beyond_its_table_at_all_lengths_is_run() {
+    let text = "
+        x = Parameter : f32[?,?]
+        shape = ShapeOf-3(x) {output_type=i64}
+        third = Const(2) : i64[]
+        axis = Const(0) : i64[]
+        none = Gather-8(shape, third, axis) {batch_dims=0}
+        zero = Convert(none) {destination_type=f32}
+        y = Add(x, zero)
+        r = Result(y)
+    ";
+    let model = Model::from_text(&text.lines().map(|line| format!("{}\n", line.trim())).collect::<String>());
+    let mut model = model.unwrap();
+    assert!(typelift::infer(&mut model).iter().all(|found| !found.is_error()));
+    let constraints = typelift::shapes(&model);
+    assert_eq!(constraints.constraints().len(), 1, "{constraints:?}");
+    let report = Verification::default().run(&model, Some(&model), &mut Shaped::default());
+    assert!(report.unwrap().same);
+}
+
 #[test]
 fn indices_masks_and_positions_get_values_that_fit() {
     let text = "

@@ -8,7 +8,7 @@ use typelift::edit::Edit;
 use typelift::edit::inputs_outputs::End;
 use typelift::graph::OutputPort;
 use typelift::promote::ElementType;
-use typelift::shape::{Dim, Shape, TensorType};
+use typelift::shape::{Constraint, Dim, Reads, Shape, TensorType};
 use typelift::{LayerId, Model, Output, infer};
 
 use crate::verify::coverage;
@@ -290,7 +290,9 @@ impl<'m> Sizing<'m> {
             }
         }
         let own = self.lengths(side, lengths, shapes);
-        let Some(broken) = lengths.broken(&own).into_iter().next() else { return Ok(()) };
+        // An index that leaves its table at all lengths reads zeros, and is no reason to choose others.
+        let is_of_lengths = |it: &&Constraint| !it.symbols().is_empty() || it.reads != Some(Reads::Zeros);
+        let Some(broken) = lengths.broken(&own).into_iter().find(is_of_lengths) else { return Ok(()) };
         let mut needs = broken.named().to_owned();
         if let Some(reason) = broken.because().first() {
             needs += &format!(" (because of the {} `{}`)", reason.operation, reason.layer.full_name());
