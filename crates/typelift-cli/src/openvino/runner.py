@@ -1,5 +1,6 @@
 """Runs models on OpenVINO for typelift: the program starts it as a process, the Python package imports it."""
 
+import difflib
 import json
 import os
 import queue
@@ -145,16 +146,12 @@ class Runner:
 
 def _near(name, names, likeness=0.6):
     """Returns a suggestion of the name that is most like another; empty if none is."""
-    import difflib
-
     found = difflib.get_close_matches(name.upper(), names, 1, likeness) or [known for known in names if name.upper() in known]
     return f"did you mean `{found[0]}`? " if found else ""
 
 
 def _near_value(text, config):
     """Returns the error for a wrong value of a property, with a value to write; None for other messages."""
-    import difflib
-
     text, _, listed = text.partition("Supported values: ")
     values = [value.strip() for value in listed.splitlines()[0].split(",")] if listed else []
     asked = [value for value in config.values() if f" {value} " in text]
