@@ -362,6 +362,10 @@
   const drawn = active().reduce((sum, pane) => sum + shownBoxes.filter(({ item }) => belongs(item, pane)).length, 0);
   expect("the picture is SVG", !pictured.querySelector("parsererror"));
   expect("the picture and paper have every box", shownBoxes.length >= MOST_PICTURED || [pictured, sheet()].every((it) => it.querySelectorAll(".node").length === drawn));
+  // The style of the drawing came after that of the page, so that paper showed the buttons and no graph.
+  dispatchEvent(new Event("beforeprint"));
+  expect("paper has the graph and the rules of paper", canvas.parentElement.querySelector(".sheet .node") && [...[...document.styleSheets].at(-1).cssRules].some((rule) => /** @type {any} */ (rule).media?.mediaText === "print"));
+  dispatchEvent(new Event("afterprint"));
   expect("the picture has the legend and its fonts", [...by("legend").querySelectorAll("span:has(i[style])")].every(({ textContent }) => pictured.documentElement.textContent.includes(textContent)) && /svg\s*\{\s*font/.test(pictured.querySelector("style")?.textContent));
   expect("the picture is PNG", (await Promise.race([save("png"), settled(4000)]))?.startsWith("data:image/png"));
 

@@ -482,6 +482,8 @@ function wholeWorld(pane) {
 const PAPER = 1.3, OVERLAP = 40;
 function sheet() {
   const svg = picture(true), [width, height] = [svg.width.baseVal.value, svg.height.baseVal.value];
+  // Inside the page, this style would apply to all of it, without the rules for paper.
+  svg.querySelector("style").remove();
   const columns = Math.max(1, Math.round(Math.sqrt(height / width / PAPER))), part = height / columns;
   const paper = draw("svg", { class: "sheet", viewBox: `0 0 ${columns * width} ${part + OVERLAP}` });
   for (let at = 0; at < columns; at++) {
