@@ -331,6 +331,32 @@ fn a_sibling_that_is_wired_otherwise_is_different() {
     assert_eq!(differs(3), ["", "", "", words, "", ""]);
 }
 
+/// Projections of attention compute the same of the same tensor: their modules alone tell them apart.
+#[test]
+fn a_sibling_with_exchanged_inputs_is_different() {
+    let text = |odd: usize| {
+        let block = |at: usize| {
+            let (name, before) =
+                (format!("m.layers.{at}"), if at == 0 { "x".to_owned() } else { format!("m.layers.{}.out", at - 1) });
+            let (q, k) = if at == odd { ("k", "q") } else { ("q", "k") };
+            format!(
+                "{name}.q/linear = ReLU({before})\n{name}.k/linear = ReLU({before})\n\
+                 {name}.attn = Subtract({name}.{q}/linear, {name}.{k}/linear)\n{name}.out = Add({name}.attn, {before})\n"
+            )
+        };
+        format!("x = Parameter : f32[2]\n{}y = Result(m.layers.5.out)\n", (0..6).map(block).collect::<String>())
+    };
+    let differs = |odd: usize| {
+        let mut model = Model::from_text(&text(odd)).unwrap();
+        assert_eq!(typelift::infer(&mut model), []);
+        let blocks = Blocks::new(&model);
+        let numbered = blocks.list.into_iter().filter(|block| block.number.is_some());
+        numbered.map(|block| block.differs.join("; ")).collect::<Vec<_>>()
+    };
+    assert_eq!(differs(6), [""; 6]);
+    assert_eq!(differs(2), ["", "", "`attn` reads `k/linear`, where its siblings read `q/linear`", "", "", ""]);
+}
+
 /// The position bias that the first block of T5 computes for the others was a list of 30 counts.
 #[test]
 fn a_block_that_computes_for_its_siblings_says_so_first() {

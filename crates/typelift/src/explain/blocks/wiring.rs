@@ -2,7 +2,7 @@
 
 use super::Block;
 use crate::base::hash::{self, HashMap, HashSet};
-use crate::infer::blocks::{Role, SEPARATORS, plain};
+use crate::infer::blocks::{Role, SEPARATORS, module_of, plain};
 use crate::model::graph::{Graph, Layer, LayerId, LayerMap, Output};
 
 /// A graph with the roles of its layers.
@@ -70,17 +70,31 @@ pub(super) fn of(flow: Flow<'_>, siblings: &[&Block]) -> Vec<Wiring> {
     };
     let mut wirings = Vec::new();
     for (at, layers) in layers.iter().enumerate() {
-        let (mut known, mut wiring) = (HashMap::<LayerId, u64>::default(), Wiring::default());
-        for layer in layers.iter().filter_map(|&id| flow.graph.layer(id)) {
-            let inputs = sources(flow, layer.id()).map(|(input, source)| match known.get(&source.layer) {
-                Some(&hash) => (input, hash, source.port),
-                None => (input, from_outside(source, at), 0),
-            });
-            let mut inputs: Vec<_> = inputs.collect();
-            inputs.sort_unstable();
-            let hash = hash::of((layer.ty(), inputs));
-            known.insert(layer.id(), hash);
-            wiring.layers.push((hash, layer.id()));
+        let hashes = |module: &dyn Fn(&Layer) -> u64| {
+            let (mut known, mut hashes) = (HashMap::<LayerId, u64>::default(), Vec::new());
+            for layer in layers.iter().filter_map(|&id| flow.graph.layer(id)) {
+                let inputs = sources(flow, layer.id()).map(|(input, source)| match known.get(&source.layer) {
+                    Some(&hash) => (input, hash, source.port),
+                    None => (input, from_outside(source, at), 0),
+                });
+                let mut inputs: Vec<_> = inputs.collect();
+                inputs.sort_unstable();
+                let hash = hash::of((layer.ty(), inputs, module(layer)));
+                known.insert(layer.id(), hash);
+                hashes.push((hash, layer.id()));
+            }
+            hashes
+        };
+        let mut wiring = Wiring { layers: hashes(&|_| 0), ..Wiring::default() };
+        // Layers that compute the same, such as projections in attention, are told apart by their modules.
+        let mut counts = HashMap::<u64, usize>::default();
+        wiring.layers.iter().for_each(|&(hash, _)| *counts.entry(hash).or_default() += 1);
+        let equal = wiring.layers.iter().filter(|(hash, _)| counts[hash] > 1).map(|&(_, id)| id);
+        let equal: HashSet<LayerId> = equal.collect();
+        let block = plain(&siblings[at].name);
+        let module = |layer: &Layer| hash::of(module_of(layer.name(), block).map(|name| &name[block.len()..]));
+        if !equal.is_empty() {
+            wiring.layers = hashes(&|layer| if equal.contains(&layer.id()) { module(layer) } else { 0 });
         }
         wiring.hashes = wiring.layers.iter().map(|&(hash, _)| hash).collect();
         wiring.hashes.sort_unstable();
@@ -123,6 +137,8 @@ fn named_difference(flow: Flow<'_>, own: &Block, usual: &Block) -> Option<String
     };
     let (mine, theirs) = (read(own, layer), read(usual, other));
     let different = |one: &[String], other: &[String]| one.iter().find(|name| !other.contains(name)).cloned();
-    let (mine, theirs) = (different(&mine, &theirs)?, different(&theirs, &mine)?);
+    let changed = different(&mine, &theirs).zip(different(&theirs, &mine));
+    // Inputs that are exchanged have the same names.
+    let (mine, theirs) = changed.or_else(|| mine.into_iter().zip(theirs).find(|(mine, theirs)| mine != theirs))?;
     Some(format!("`{}` reads `{mine}`, where its siblings read `{theirs}`", named(own, layer.id())?))
 }
