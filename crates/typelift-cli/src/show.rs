@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anstyle::{AnsiColor, Style};
 use typelift::explain::blocks::Blocks;
-use typelift::findings::{Code, Voice};
+use typelift::findings::{Code, Voice, shell_word};
 use typelift::ops::{self, Effect};
 use typelift::rewrite::notation::{self, Line};
 use typelift::values::Export;
@@ -86,7 +86,9 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     terminal.answers_in_json = args.format == Format::Json;
     if let (Some(name), None) = (&args.name, &args.npy) {
         let failure = Failure::new(format!("unexpected argument `{name}` found"));
-        return Err(failure.help("to select layers, write `--only TYPE` or `--around LAYER`"));
+        let option = if ops::all().any(|row| row.name() == name) { "--only" } else { "--around" };
+        let (word, file) = (shell_word(name), args.input.file.to_string_lossy());
+        return Err(failure.help(format!("write `typelift show {option} {word} {}`", shell_word(&file))));
     }
     if let Some(file) = &args.npy {
         let models = std::slice::from_ref(&args.input);

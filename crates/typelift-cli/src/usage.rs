@@ -69,7 +69,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ("--quantize nf4", "nf4"),
     ("--group-size", "--gs --block-size"),
     ("--quiet", "--no-warn --no-warnings --errors-only --level --severity --silent"),
-    ("--rtol|verify BEFORE.xml AFTER.xml --rtol REL", "--max-relative --rel --threshold --tol --tolerance"),
+    ("--rtol|verify BEFORE.xml AFTER.xml --rtol REL", "--max-relative --rel --thresh --threshold --tol --tolerance"),
     ("--rules", "--framework"),
     ("--rules FILE", "-f -r apply patch"),
     ("--samples N", "--iterations --niter --repeat"),
@@ -247,7 +247,8 @@ const VALUES: &[(&str, &str, &str)] = &[
     ("--quantize", "f8 fp8", FLOATS),
     ("--quantize", "*.txt", "--quantize @FILE"),
     ("--quantize", "awq gptq", DATA),
-    ("--quantize", "4 q4 w4", "--quantize int4_sym"),
+    ("--quantize", "u4", "--quantize int4_asym"),
+    ("--quantize", "4 i4 q4 w4", "--quantize int4_sym"),
     ("--quantize", "8 q8 w8", "--quantize int8_sym"),
     ("--rules", "onnx tensorflow tf", "TensorFlow and ONNX promote nothing: operands must have one type"),
     ("--rules", "np", "--rules numpy"),
@@ -402,7 +403,10 @@ fn tip(error: &Error, program: &Command, arguments: &[OsString]) -> Option<Strin
             let name = option.split(' ').next()?;
             let fitted = asked.verb.and_then(|verb| asked.fitted(verb, name, &value));
             match value.split_once(':') {
-                _ if value.is_empty() => Some(format!("write `{}`", plain(&option))),
+                _ if value.is_empty() => Some(match error.get(ContextKind::ValidValue) {
+                    Some(ContextValue::Strings(known)) if !known.is_empty() => format!("write `{name} {}`", known[0]),
+                    _ => format!("write `{}`", plain(&option)),
+                }),
                 _ if fitted.is_some() => fitted.map(|words| {
                     if let Some(verb) = asked.verb.filter(|verb| asked.has_others(verb, name)) {
                         return format!("write `{}`", asked.line(verb.get_name()));
@@ -491,11 +495,14 @@ fn value_tip(option: &str, value: &str, error: &Error) -> Option<String> {
     if option == "--use" {
         return Some(format!("write `--use {}`", near_set(value)?));
     }
-    let value = if option == "--target" { value.trim_start_matches('v') } else { value };
+    let value = if option == "--target" { value.trim_start_matches(|it: char| !it.is_numeric()) } else { value };
     let releases = Release::all().map(|release| release.to_string());
-    if let ("--target", Some(last)) =
-        (option, releases.filter(|it| it == value || it.starts_with(&format!("{value}."))).last())
-    {
+    if let ("--target", Some(last)) = (
+        option,
+        releases
+            .filter(|it| format!("{it}.").starts_with(&format!("{value}.")) || value.starts_with(&format!("{it}.")))
+            .last(),
+    ) {
         return Some(format!("write `--target {last}`"));
     }
     let Some(ContextValue::Strings(known)) = error.get(ContextKind::ValidValue) else {
@@ -615,6 +622,8 @@ impl Asked<'_> {
         if let Some(meant) = of_program.or_else(|| named(word)) {
             let other = self.conversion().unwrap_or(if word == "trtexec" { RUN } else { "convert" });
             let is_other = meant == OVC && word != "export" && !self.models().is_empty();
+            let is_run = meant == RUN && self.models().len() == 2;
+            let meant = if is_run { "verify BEFORE.xml AFTER.xml" } else { meant };
             return Some(self.said(&self.whole_meaning(if is_other { other } else { meant })));
         }
         if let Some(advice) = not_a_model::file(word) {
@@ -694,7 +703,14 @@ impl Asked<'_> {
             .or_else(|| {
                 let list = own.iter().map(|name| format!("--{name}")).collect::<Vec<_>>().join(", ");
                 let few = format!("the options of `typelift {}` are {list}", verb.get_name());
-                (1..=FEW).contains(&own.len()).then_some(few)
+                let line = self.line(verb.get_name());
+                let without =
+                    format!("leave `{name}` out: `{line}`; `typelift {} -h` lists the options", verb.get_name());
+                if (1..=FEW).contains(&own.len()) {
+                    Some(few)
+                } else {
+                    Some(without).filter(|_| !self.models().is_empty())
+                }
             })
     }
 
@@ -705,7 +721,7 @@ impl Asked<'_> {
             let line = self.line(self.conversion().unwrap_or("convert"));
             return Some(format!("the command comes first: `{line}`, or `typelift {}`", shell_word(model)));
         }
-        if let Some(meant) = meanings(name).first() {
+        if let Some(meant) = meanings(name).first().copied().or_else(|| self.conversion()) {
             return Some(self.said(&self.whole_meaning(meant)));
         }
         match self.program.get_subcommands().find(|verb| has(verb, name)) {
@@ -785,6 +801,13 @@ impl<'a> Asked<'a> {
 
     fn others(&self) -> impl Iterator<Item = &str> {
         self.words.iter().filter(|(name, _)| name.is_empty()).filter_map(|(_, value)| value.as_deref())
+    }
+
+    /// The words after the command that are no files.
+    fn rest(&self) -> impl Iterator<Item = &str> {
+        let is_known = |word: &str| PROGRAMS.contains(&word) || self.program.find_subcommand(word).is_some();
+        let rest = self.others().skip(1).skip_while(move |word| is_known(word) || !meanings(word).is_empty());
+        rest.filter(|word| !is_xml(word) && !Path::new(word).exists())
     }
 
     /// The value that was typed for an option, if one was.
@@ -997,7 +1020,9 @@ impl<'a> Asked<'a> {
 
     /// A command with everything that was typed and has a meaning there.
     fn line(&self, meant: &str) -> String {
-        let meant = EXAMPLES.iter().find(|(verb, ..)| *verb == meant).map_or(meant, |(_, example, _)| example);
+        let is_typed = self.verb.is_some_and(|verb| verb.get_name() == meant) && !self.models().is_empty();
+        let example = EXAMPLES.iter().find(|(verb, ..)| *verb == meant && !(is_typed && meant == "verify"));
+        let meant = example.map_or(meant, |(_, example, _)| example);
         let mut words = split(meant);
         if let Some(verb) = self.program.find_subcommand(&words[0]) {
             self.prepare(&mut words);
@@ -1006,7 +1031,7 @@ impl<'a> Asked<'a> {
                 self.carry(verb, name, value, &mut words);
             }
             // `quantize MODEL.xml int4`.
-            for word in self.others().skip(1) {
+            for word in self.rest() {
                 let option = words.get(1).filter(|option| option.starts_with("--"));
                 if let Some(new) = option.and_then(|option| self.fitted(verb, option, word)).filter(|_| words.len() > 2)
                 {
@@ -1017,7 +1042,8 @@ impl<'a> Asked<'a> {
             let reads = verb.get_positionals().flat_map(|arg| arg.get_value_names().unwrap_or_default());
             let is_given = words.iter().any(|word| ["MODEL.xml", "BEFORE.xml", "--list-rules"].contains(&&**word));
             if reads.filter(|name| name.ends_with(".xml")).count() > 0 && !is_given {
-                words.push("MODEL.xml".to_owned());
+                let more = ["AFTER.xml"].into_iter().filter(|_| verb.get_name() == "verify" && self.models().len() > 1);
+                words.extend(["MODEL.xml"].into_iter().chain(more).map(str::to_owned));
             }
             let is_done = words.iter().any(|word| DONE.contains(&&**word));
             let writes = ["convert", "rewrite"].contains(&verb.get_name()) && !is_done;
@@ -1045,7 +1071,13 @@ impl<'a> Asked<'a> {
         if is_off(value) || is_output(name) || is_model_option(name) {
             return;
         }
-        let Some(new) = self.own(verb, name).and_then(|own| self.with_value(verb, &own, value)) else { return };
+        let near = || {
+            let (dashed, names) = (dashed(name), verb.get_arguments().filter_map(Arg::get_long));
+            let long = dashed.strip_prefix("--")?;
+            typelift::near(long, names).filter(|near| is_slip(long, near)).map(|near| format!("--{near}"))
+        };
+        let own = self.own(verb, name).or_else(near);
+        let Some(new) = own.and_then(|own| self.with_value(verb, &own, value)) else { return };
         if words.windows(new.len()).any(|known| known == new) {
             return;
         }
@@ -1053,7 +1085,8 @@ impl<'a> Asked<'a> {
         let known = known.filter(|_| new.len() > 1);
         match known.map(|at| (at, ranged(&words[at + 1], &new[1]))) {
             Some((at, Some(range))) => words[at + 1] = range,
-            Some((at, None)) if has_place(&words[at + 1]) || !is_repeatable(verb, &new[0]) => {
+            // The value of a row is an example.
+            Some((at, None)) if at == 1 && value.is_some() || !is_repeatable(verb, &new[0]) => {
                 words.splice(at..at + 2, new);
             }
             _ => {
@@ -1111,15 +1144,11 @@ impl<'a> Asked<'a> {
 
     /// Replaces places in a command by the words that were typed, and by the names of the model.
     fn fill(&self, meant: &str, words: &mut [String]) {
-        let is_known = |word: &str| PROGRAMS.contains(&word) || self.program.find_subcommand(word).is_some();
-        let is_verb = |word: &&str| is_known(word) || !meanings(word).is_empty();
-        let others =
-            self.others().skip(1).skip_while(is_verb).filter(|word| !is_xml(word) && !Path::new(word).exists());
         let is_unknown =
             |name: &str| meanings(name).is_empty() && !self.program.get_subcommands().any(|verb| has(verb, name));
         let values = self.options().filter(|(name, _)| meanings(name).contains(&meant) || is_unknown(name));
         let values = values.filter_map(|(_, value)| value).flat_map(|value| value.split(['=', '>', ',']));
-        let mut typed = others.chain(values.map(|value| value.trim_end_matches(['-', ' ']))).map(str::to_owned);
+        let mut typed = self.rest().chain(values.map(|value| value.trim_end_matches(['-', ' ']))).map(str::to_owned);
         let end = |names: [&str; 3]| {
             names.iter().find_map(|name| Some(self.value_of(name)?.split([':', '[']).next()?.to_owned()))
         };
@@ -1214,6 +1243,9 @@ impl<'a> Asked<'a> {
         let is_report = ["--log", "--report"].contains(&name) || is_output(name);
         if is_report && !has(verb, "--output") && verb.get_name() != "explain" {
             return Some("the answer goes to standard output: write `> FILE`".to_owned());
+        }
+        if argument(verb, given).is_some() {
+            return Some(format!("the command comes first: `{}`", self.line(verb.get_name())));
         }
         if let Some(meant) = self.own(verb, name) {
             return Some(match self.output().filter(|_| meant == "--in-place") {

@@ -222,6 +222,40 @@ fn messages_about_files_say_what_to_do() {
     insta::assert_snapshot!(messages.join("\n"));
 }
 
+/// Files and folders of other programs, and files that were damaged, are named with the next command.
+#[test]
+fn wrong_files_are_named_with_the_next_command() {
+    let folder = folder();
+    let path = folder.path();
+    let write = |name: &str, bytes: &[u8]| {
+        fs::create_dir_all(path.join(name).parent().unwrap()).unwrap();
+        fs::write(path.join(name), bytes).unwrap();
+    };
+    let zip = [&b"PK\x03\x04"[..], &[0; 26], b"model/data.pkl"].concat();
+    write("hub/config.json", b"{}");
+    write("hub/model.safetensors", b"");
+    write("pair.xml/model.xml", &fs::read(path.join("model.xml")).unwrap());
+    write("torch.xml", &zip);
+    write("models.zip", &zip);
+    write("other.xml.txt", b"<net/>");
+    write("cyrillic.xml", b"<?xml version=\"1.0\" encoding=\"KOI8-R\"?><net name=\"\xcb\xcc\" version=\"11\"/>");
+    write("my.rules", b"Relu(x) => Abs(x)\nAdd(x, Multiply(y, 2) => x\n");
+    for (arguments, expected) in [
+        (&["check", "hub"][..], "`optimum-cli export openvino --model hub OUT` converts it to OpenVINO IR"),
+        (&["convert", "pair.xml", "-o", "o.xml"], "give the model in the folder: `pair.xml/model.xml`"),
+        (&["check", "torch.xml"], "the file is a PyTorch checkpoint, not the XML of a model"),
+        (&["check", "models.zip/model.xml"], "`models.zip` is packed: unpack it, and give the .xml in it"),
+        (&["check", "other.xml"], "did you mean `other.xml.txt`?"),
+        (&["check", "cyrillic.xml"], "`iconv -f KOI8-R -t UTF-8 cyrillic.xml > cyrillic.utf8.xml`"),
+        (&["rewrite", "--rules", "my.rules", "model.xml", "-o", "o.xml"], "error: my.rules:2: expected `,` or `)`"),
+        (&["rewrite", "--rules", "my.rules", "model.xml", "-o", "o.xml"], "close the bracket of `Add(` before `=>`"),
+    ] {
+        let done = run(path, arguments);
+        let text = (done.stdout + &done.stderr).replace('\\', "/");
+        assert!(text.contains(expected), "{arguments:?}: {text}");
+    }
+}
+
 #[test]
 fn a_dash_is_standard_input_and_output() {
     let folder = folder();

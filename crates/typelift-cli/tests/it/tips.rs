@@ -391,6 +391,62 @@ const STRANGERS: &[&str] = &[
     "show -hide-constants R",
 ];
 
+/// Command lines of which everything that was typed belongs to the tip.
+const CARRIED: &[&str] = &[
+    "infer -data_shape [1,3,32,32] R",
+    "infer R --input-shape 1,3,32,32",
+    "convert R --input image[1,3,32,32] -o o.xml",
+    "convert R --set-shape image=3x32x32 -o o.xml",
+    "convert R --set-shape image=[N,3,32,32] -o o.xml",
+    "convert R --set-shape image=[1, 3, 32, 32] -o o.xml",
+    "convert R --image-size 224 -o o.xml",
+    "set-shape R image 1,3,32,32",
+    "trtexec --onnx R --fp16 --saveEngine=o.xml",
+    "convert R --quantize=int8-asym -gs 64 -o o.xml",
+    "convert R --mode INT4_SYM --group_size 32 --ratio 0.8 -o o.xml",
+    "convert R --group_size 32 --quantise int4 -o o.xml",
+    "nncf compress_weights R --mode nf4",
+    "quantize R --bits 4 --group-size 32",
+    "quantize-weights R int4",
+    "convert R --source_layout nhwc --target_layout nchw -o o.xml",
+    "convert R --mean_values [123.6,116.2,103.5] --scale_values [58.4,57.1,57.4] -o o.xml",
+    "mo -m R --reverse_input_channels --mean_values [103,116,123] --scale 58.8 -o out",
+    "ovc R --output_model o.xml --compress_to_fp16 --input_shape [1,3,32,32]",
+    "convert R --compress_to_fp16=True --output_model o.xml",
+    "convert R --input_dtype u8 -o o.xml",
+    "convert R --remove-layer head -o o.xml",
+    "convert R --per_channel --compress f16 -o o.xml",
+    "convert R --compress f16 --keep .*head.* -o o.xml",
+    "convert R --compress f16 --keep type=MatMul -o o.xml",
+    "convert R --target openvino-2024.3.0 -o o.xml",
+    "convert R --types f32 = f16 -o o.xml",
+    "rename_input R image pixels",
+    "set-batch-size R 4",
+    "change-layout R NHWC",
+    "polygraphy surgeon extract R --inputs image:[1,3,32,32]:float32 --outputs probabilities:auto -o o.xml",
+    "polygraphy run R M --onnxrt --trt --atol 1e-3",
+    "polygraphy inspect model R --mode=full",
+    "verify R M -d GPU -infer_precision f16",
+    "verify R --reference ref.npz --thresh 0.01",
+    "check R --for MYRIAD",
+    "check R --target-device AUTO",
+    "check R --warnings-as-errors",
+    "view --export x.svg R",
+    "show --stat R",
+    "show R head",
+    "difftool R M",
+    "fmt R",
+    "--compress f16 convert R -o o.xml",
+    "R convert --compress f16 -o o.xml",
+    "R --input_name image --input_shape 1,3,32,32",
+    "trace-type R head",
+];
+
+#[test]
+fn tips_carry_what_was_typed_with_the_names_of_the_model() {
+    insta::assert_snapshot!("carried", answers(CARRIED));
+}
+
 #[test]
 fn commands_of_strangers_get_the_tip_that_a_person_would_give() {
     insta::assert_snapshot!("strangers", answers(STRANGERS));
