@@ -50,7 +50,7 @@ pub use operand::{Category, Literal, Operand, Operands, Promotion};
 pub use operation::{Operation, ShapeRule};
 pub use refusal::{Reason, Refusal, System};
 pub use rule_set::OperandError;
-pub use rules::{PromotedAs, Rules, Setting};
+pub use rules::{Facts, PromotedAs, Rules, Setting};
 pub use sets::*;
 pub use spelling::Spelling;
 pub use suggestion::{FlagSpelling, Suggestion};

@@ -37,7 +37,7 @@ impl RuleSet {
 
     /// Returns the rule sets that can align the types of models, with default settings.
     pub fn for_models() -> impl Iterator<Item = Self> + Clone {
-        Self::all().filter(|rules| rules.rules().is_for_models())
+        Self::all().filter(|rules| rules.rules().facts().is_for_models)
     }
 
     /// Returns the rule set of that [`name`](Self::name), with default settings.
@@ -53,16 +53,16 @@ impl RuleSet {
 
     /// Returns the name of the system in messages, such as `PyTorch`.
     pub fn title(&self) -> &'static str {
-        self.rules().system().title
+        self.rules().facts().system.title
     }
 
     pub(crate) fn spelling(&self) -> crate::Spelling {
-        self.rules().system().spelling
+        self.rules().facts().system.spelling
     }
 
     /// Returns the settings of the rule set.
     pub fn settings(&self) -> &'static [Setting] {
-        self.rules().settings()
+        self.rules().facts().settings
     }
 
     /// Changes a setting; the value of a flag is empty. Returns `false` if the setting or the value does not exist.
@@ -78,27 +78,28 @@ impl RuleSet {
 
     /// Returns the element types that the rule set knows, except `dynamic`.
     pub fn types(&self) -> impl Iterator<Item = ElementType> + Clone + '_ {
-        ElementType::all().filter(|&ty| ty != ElementType::Dynamic && self.rules().has_type(ty))
+        let has_type = self.rules().facts().has_type;
+        ElementType::all().filter(move |&ty| ty != ElementType::Dynamic && has_type(ty))
     }
 
     /// Returns the rule set's own name of a type: `boolean` and `f8e4m3` under OpenVINO, else `bool` and `f8e4m3fn`.
     pub fn type_name(&self, ty: ElementType) -> &'static str {
-        self.rules().system().spelling.name(ty)
+        self.rules().facts().system.spelling.name(ty)
     }
 
     /// Describes a step of a derivation, with types in the rule set's spelling.
     pub fn describe(&self, step: Step) -> impl fmt::Display {
-        step.spelled(self.rules().system().spelling)
+        step.spelled(self.rules().facts().system.spelling)
     }
 
     /// Returns the type with that name in the rule set's spelling, even if the rule set does not support the type.
     pub fn type_from_name(&self, name: &str) -> Option<ElementType> {
-        self.rules().system().spelling.from_name(name)
+        self.rules().facts().system.spelling.from_name(name)
     }
 
     /// Returns the operand categories that the rule set distinguishes.
     pub fn categories(&self) -> &'static [Category] {
-        self.rules().categories()
+        self.rules().facts().categories
     }
 
     /// Parses an operand: a type with a shape, such as `u8[2]`, `i64[]`, `f16[...]`, `f32[?]`; a type alone, which has
@@ -221,7 +222,7 @@ impl RuleSet {
 
     /// True if logical operations of models accept numbers, where any value except zero is true.
     pub fn takes_numbers_for_truth(&self) -> bool {
-        self.rules().takes_numbers_for_truth()
+        self.rules().facts().takes_numbers_for_truth
     }
 
     /// True if a tensor of a model may be converted to a type that only the operation requires.
@@ -247,7 +248,7 @@ impl RuleSet {
     /// Returns the type that a floating-point operation converts integers and booleans to: PyTorch's default type, else
     /// `f32`.
     pub fn default_float(&self) -> ElementType {
-        self.rules().default_float()
+        self.rules().facts().default_float
     }
 
     /// Returns the shape of the result of an element-wise operation. `shapes` are those of the operands that are not

@@ -23,16 +23,52 @@ pub enum PromotedAs {
     Negation,
 }
 
+/// Facts about a rule set that need no operands.
+#[derive(Clone, Copy)]
+pub struct Facts {
+    /// The name of the rule set in messages, and its spelling of types.
+    pub system: System,
+    /// True if it has the type. `dynamic` is known to all rule sets and is never asked for.
+    pub has_type: fn(ElementType) -> bool,
+    /// The operand categories that matter, each a side of the printed matrix.
+    pub categories: &'static [Category],
+    /// True if answers depend on which operands have rank 0. Then operands of unknown rank get an assumed rank before
+    /// the rule set decides, and the promotion is refused if that rank matters.
+    pub goes_by_rank: bool,
+    /// The type that a floating-point operation converts integers and booleans to.
+    pub default_float: ElementType,
+    /// True if logical operations of models accept numbers, where any value except zero is true.
+    pub takes_numbers_for_truth: bool,
+    /// True if the rule set can align the types of models, because it has an answer for most types that meet in graphs
+    /// of OpenVINO.
+    pub is_for_models: bool,
+    /// The settings of the rule set.
+    pub settings: &'static [Setting],
+}
+
+impl Facts {
+    /// The facts of most rule sets: those about tensors with and without dimensions and numbers.
+    pub(crate) const fn new(system: System, has_type: fn(ElementType) -> bool) -> Self {
+        Self {
+            system,
+            has_type,
+            categories: &[Category::Dimensioned, Category::ZeroDim, Category::Number],
+            goes_by_rank: true,
+            default_float: ElementType::F32,
+            takes_numbers_for_truth: false,
+            is_for_models: false,
+            settings: &[],
+        }
+    }
+}
+
 /// Definition of a rule set. [`RuleSet`](crate::RuleSet) and the program use only this interface.
 pub trait Rules {
     /// The word that selects the rule set: `pytorch`.
     fn name(&self) -> &'static str;
 
-    /// The name of the rule set in messages, and its spelling of types.
-    fn system(&self) -> System;
-
-    /// True if it has the type. `dynamic` is known to all rule sets and is never asked for.
-    fn has_type(&self, ty: ElementType) -> bool;
+    /// The facts about it with its settings.
+    fn facts(&self) -> Facts;
 
     /// A row of its table of operations. `result_type` is one of them.
     fn operation(&self, at: usize) -> Option<&'static Operation>;
@@ -52,12 +88,6 @@ pub trait Rules {
         Ok(Promotion::new(ElementType::Dynamic, result))
     }
 
-    /// True if answers depend on which operands have rank 0. Then operands of unknown rank get an assumed rank before
-    /// the rule set decides, and the promotion is refused if that rank matters.
-    fn goes_by_rank(&self) -> bool {
-        true
-    }
-
     /// The dimensions with which a Python number takes part in broadcasting; `at` is its position.
     fn number_dims(&self, _operation: &Operation, _number: Operand, _at: usize) -> &'static [Dim] {
         &[]
@@ -65,7 +95,7 @@ pub trait Rules {
 
     /// The rule set's operation whose rule applies to operations of models that promote this way.
     fn operation_for(&self, _promoted_as: PromotedAs) -> &'static str {
-        "add"
+        "result_type"
     }
 
     /// True if operations of models that promote this way compute in floating point for this type, which is not a
@@ -74,33 +104,9 @@ pub trait Rules {
         false
     }
 
-    /// True if logical operations of models accept numbers, where any value except zero is true.
-    fn takes_numbers_for_truth(&self) -> bool {
-        false
-    }
-
     /// True if a tensor of a model may be converted to a type that only the operation requires.
     fn may_convert(&self, from: ElementType, to: ElementType) -> bool {
         fidelity(from, to).is_some_and(Fidelity::is_exact)
-    }
-
-    /// The type that a floating-point operation converts integers and booleans to.
-    fn default_float(&self) -> ElementType {
-        ElementType::F32
-    }
-
-    /// True if the rule set can align the types of models, because it has an answer for most types that meet in graphs
-    /// of OpenVINO.
-    fn is_for_models(&self) -> bool {
-        false
-    }
-
-    /// The operand categories that matter, each a side of the printed matrix.
-    fn categories(&self) -> &'static [Category];
-
-    /// The settings of the rule set.
-    fn settings(&self) -> &'static [Setting] {
-        &[]
     }
 
     /// Changes a setting; the value of a flag is empty. Returns `false` if the setting or the value does not exist.
@@ -135,7 +141,8 @@ pub(crate) fn trace(
     operands: &[Operand],
     trace: Trace<'_>,
 ) -> Result<Promotion, Refusal> {
-    let refuse = |reason, a, b| rules.system().refuse(reason, a, b);
+    let facts = rules.facts();
+    let refuse = |reason, a, b| facts.system.refuse(reason, a, b);
     let found = operations(rules).enumerate().find(|(_, row)| row.name == operation);
     let (at, row) = found.ok_or(refuse(Reason::UNKNOWN_OPERATION, ElementType::Dynamic, ElementType::Dynamic))?;
     if !row.takes(operands.len()) {
@@ -145,7 +152,7 @@ pub(crate) fn trace(
     let is_known = |operand: &&Operand| match operand.element_type {
         ElementType::Dynamic => true,
         ty if operand.is_number() => !matches!(ty.kind(), Kind::String | Kind::Bits),
-        ty => rules.has_type(ty),
+        ty => (facts.has_type)(ty),
     };
     if let Some(ty) = operands.iter().find(|operand| !is_known(operand)).map(|operand| operand.element_type) {
         return Err(refuse(Reason::UNKNOWN_TYPE, ty, ty));
@@ -153,7 +160,7 @@ pub(crate) fn trace(
     if types().any(|ty| ty == ElementType::Dynamic) {
         return rules.decide_dynamic(row, operands);
     }
-    if !rules.goes_by_rank() {
+    if !facts.goes_by_rank {
         return rules.decide(at, Operands::new(operands, None), trace);
     }
     let decide = |ranks| rules.decide(at, Operands::new(operands, Some(ranks)), &mut |_| {});

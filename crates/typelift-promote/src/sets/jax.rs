@@ -7,8 +7,8 @@ use crate::derivation::{Step, Trace, change};
 use crate::operand::Operands;
 use crate::operation::{MANY, operations};
 use crate::{
-    Category, ElementType, ElementType::*, Kind, Operand, Operation, PromotedAs, Promotion, Reason, Refusal, Rules,
-    Setting, Spelling, System,
+    Category, ElementType, ElementType::*, Facts, Kind, Operand, Operation, Promotion, Reason, Refusal, Rules, Setting,
+    Spelling, System,
 };
 
 /// JAX with standard promotion and 64-bit types by default.
@@ -452,22 +452,15 @@ impl Rules for Options {
         if self.strict { "jax-strict" } else { "jax" }
     }
 
-    fn settings(&self) -> &'static [Setting] {
-        &[NO_X64]
+    fn facts(&self) -> Facts {
+        let categories = &[Category::Dimensioned, Category::Weak, Category::Number];
+        Facts { categories, goes_by_rank: false, settings: &[NO_X64], ..Facts::new(SYSTEM, is_supported) }
     }
 
     fn set(&mut self, name: &str, value: &str) -> bool {
         let known = name == NO_X64.name && value.is_empty();
         self.no_x64 |= known;
         known
-    }
-
-    fn system(&self) -> System {
-        SYSTEM
-    }
-
-    fn has_type(&self, ty: ElementType) -> bool {
-        is_supported(ty)
     }
 
     fn operation(&self, at: usize) -> Option<&'static Operation> {
@@ -486,17 +479,5 @@ impl Rules for Options {
             Rule::Ldexp => ldexp(options, operands, trace),
             Rule::LogAddExp => logaddexp(options, operands, trace),
         }
-    }
-
-    fn goes_by_rank(&self) -> bool {
-        false
-    }
-
-    fn operation_for(&self, _: PromotedAs) -> &'static str {
-        "result_type"
-    }
-
-    fn categories(&self) -> &'static [Category] {
-        &[Category::Dimensioned, Category::Weak, Category::Number]
     }
 }

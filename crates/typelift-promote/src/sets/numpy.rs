@@ -8,8 +8,8 @@ use crate::derivation::{Trace, change, meet};
 use crate::operand::Operands;
 use crate::operation::{MANY, operations};
 use crate::{
-    Category, ElementType, ElementType::*, Kind, Literal, Operand, Operation, PromotedAs, Promotion, Reason, Refusal,
-    Rules, Spelling, System,
+    Category, ElementType, ElementType::*, Facts, Kind, Literal, Operand, Operation, Promotion, Reason, Refusal, Rules,
+    Spelling, System,
 };
 
 /// NumPy, which has no settings.
@@ -411,12 +411,10 @@ impl Rules for NumPy {
         "numpy"
     }
 
-    fn system(&self) -> System {
-        SYSTEM
-    }
-
-    fn has_type(&self, ty: ElementType) -> bool {
-        number_of(ty) < TYPES.len()
+    fn facts(&self) -> Facts {
+        let categories = &[Category::Dimensioned, Category::Number];
+        let facts = Facts::new(SYSTEM, |ty| number_of(ty) < TYPES.len());
+        Facts { categories, goes_by_rank: false, default_float: F64, ..facts }
     }
 
     fn operation(&self, at: usize) -> Option<&'static Operation> {
@@ -452,21 +450,5 @@ impl Rules for NumPy {
         let result =
             if row.operation.is_test { change(common, Boolean, "the function gives booleans", trace) } else { common };
         Ok(Promotion::new(common, result))
-    }
-
-    fn goes_by_rank(&self) -> bool {
-        false
-    }
-
-    fn operation_for(&self, _: PromotedAs) -> &'static str {
-        "result_type"
-    }
-
-    fn default_float(&self) -> ElementType {
-        F64
-    }
-
-    fn categories(&self) -> &'static [Category] {
-        &[Category::Dimensioned, Category::Number]
     }
 }

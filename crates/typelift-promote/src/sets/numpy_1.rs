@@ -10,8 +10,8 @@ use super::numpy::{
 use crate::derivation::{Trace, change, meet};
 use crate::operand::Operands;
 use crate::{
-    Category, ElementType, ElementType::*, Kind, Literal, Operand, Operation, PromotedAs, Promotion, Reason, Refusal,
-    Rules, Spelling, System,
+    Category, ElementType, ElementType::*, Facts, Kind, Literal, Operand, Operation, Promotion, Reason, Refusal, Rules,
+    Spelling, System,
 };
 
 /// NumPy 1, which has no settings.
@@ -192,12 +192,8 @@ impl Rules for NumPy1 {
         "numpy-1"
     }
 
-    fn system(&self) -> System {
-        SYSTEM
-    }
-
-    fn has_type(&self, ty: ElementType) -> bool {
-        is_built_in(ty)
+    fn facts(&self) -> Facts {
+        Facts { default_float: F64, ..Facts::new(SYSTEM, is_built_in) }
     }
 
     fn operation(&self, at: usize) -> Option<&'static Operation> {
@@ -219,17 +215,5 @@ impl Rules for NumPy1 {
         let result =
             if row.operation.is_test { change(common, Boolean, "the function gives booleans", trace) } else { common };
         Ok(Promotion::new(common, result))
-    }
-
-    fn operation_for(&self, _: PromotedAs) -> &'static str {
-        "result_type"
-    }
-
-    fn default_float(&self) -> ElementType {
-        F64
-    }
-
-    fn categories(&self) -> &'static [Category] {
-        &[Category::Dimensioned, Category::ZeroDim, Category::Number]
     }
 }

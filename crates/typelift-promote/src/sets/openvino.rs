@@ -11,8 +11,8 @@ use crate::operand::Operands;
 use crate::operation::{MANY, operations};
 use crate::rules::in_turn;
 use crate::{
-    Category, ElementType, Kind, Loss, Operand, Operation, Promotion, Reason, Refusal, Rules, Setting, Spelling, Step,
-    System, fidelity,
+    Category, ElementType, Facts, Kind, Loss, Operand, Operation, PromotedAs, Promotion, Reason, Refusal, Rules,
+    Setting, Spelling, Step, System, fidelity,
 };
 
 /// Attributes of `ConvertPromoteTypes`.
@@ -183,17 +183,44 @@ impl Options {
     }
 }
 
+const SETTINGS: &[Setting] = &[
+    Setting {
+        name: "promote-unsafe",
+        value: None,
+        help: "openvino: also promote to types that cannot hold every value",
+        is_laxer: true,
+    },
+    Setting {
+        name: "pytorch-scalar-promotion",
+        value: None,
+        help: "openvino: let the type of an input with dims win over that of a scalar",
+        is_laxer: false,
+    },
+    Setting {
+        name: "u64-integer-promotion-target",
+        value: Some("TYPE"),
+        help: "openvino: the common type of u64 and a signed integer [default: f32]",
+        is_laxer: false,
+    },
+];
+
 impl Rules for Options {
     fn name(&self) -> &'static str {
         "openvino"
     }
 
-    fn system(&self) -> System {
-        SYSTEM
+    /// A type is `dynamic` if it depends on an unknown rank.
+    fn facts(&self) -> Facts {
+        let categories: &[_] = match self.pytorch_scalar_promotion {
+            true => &[Category::Dimensioned, Category::ZeroDim],
+            false => &[Category::Dimensioned],
+        };
+        let facts = Facts::new(SYSTEM, |ty| ty.port_name().is_some());
+        Facts { categories, goes_by_rank: false, is_for_models: true, settings: SETTINGS, ..facts }
     }
 
-    fn has_type(&self, ty: ElementType) -> bool {
-        ty.port_name().is_some()
+    fn operation_for(&self, _: PromotedAs) -> &'static str {
+        "add"
     }
 
     fn operation(&self, at: usize) -> Option<&'static Operation> {
@@ -221,48 +248,8 @@ impl Rules for Options {
         self.decide(at, Operands::new(operands, None), &mut |_| {})
     }
 
-    /// The answer is `dynamic` if it depends on an unknown rank.
-    fn goes_by_rank(&self) -> bool {
-        false
-    }
-
     fn may_convert(&self, from: ElementType, to: ElementType) -> bool {
         fidelity(from, to).is_some_and(|fidelity| self.promote_unsafe || fidelity.is_exact())
-    }
-
-    fn is_for_models(&self) -> bool {
-        true
-    }
-
-    fn categories(&self) -> &'static [Category] {
-        if self.pytorch_scalar_promotion {
-            &[Category::Dimensioned, Category::ZeroDim]
-        } else {
-            &[Category::Dimensioned]
-        }
-    }
-
-    fn settings(&self) -> &'static [Setting] {
-        &[
-            Setting {
-                name: "promote-unsafe",
-                value: None,
-                help: "openvino: also promote to types that cannot hold every value",
-                is_laxer: true,
-            },
-            Setting {
-                name: "pytorch-scalar-promotion",
-                value: None,
-                help: "openvino: let the type of an input with dims win over that of a scalar",
-                is_laxer: false,
-            },
-            Setting {
-                name: "u64-integer-promotion-target",
-                value: Some("TYPE"),
-                help: "openvino: the common type of u64 and a signed integer [default: f32]",
-                is_laxer: false,
-            },
-        ]
     }
 
     fn set(&mut self, name: &str, value: &str) -> bool {

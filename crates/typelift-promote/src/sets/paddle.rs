@@ -27,8 +27,8 @@ use crate::operand::Operands;
 use crate::operation::{MANY, Row, operations};
 use crate::rules::in_turn;
 use crate::{
-    Category, Dim, ElementType, ElementType::*, Kind, Operand, Operation, PromotedAs, Promotion, Reason, Refusal,
-    Rules, Spelling, System,
+    Category, Dim, ElementType, ElementType::*, Facts, Kind, Operand, Operation, PromotedAs, Promotion, Reason,
+    Refusal, Rules, Spelling, System,
 };
 
 /// Version of the rules.
@@ -347,12 +347,9 @@ impl Rules for Version {
         }
     }
 
-    fn system(&self) -> System {
-        SYSTEM
-    }
-
-    fn has_type(&self, ty: ElementType) -> bool {
-        is_supported(ty)
+    fn facts(&self) -> Facts {
+        let is_for_models = *self == Self::default();
+        Facts { takes_numbers_for_truth: true, is_for_models, ..Facts::new(SYSTEM, is_supported) }
     }
 
     fn operation(&self, at: usize) -> Option<&'static Operation> {
@@ -390,18 +387,6 @@ impl Rules for Version {
 
     fn operation_for(&self, promoted_as: PromotedAs) -> &'static str {
         if promoted_as == PromotedAs::Division { "operator /" } else { "operator +" }
-    }
-
-    fn takes_numbers_for_truth(&self) -> bool {
-        true
-    }
-
-    fn is_for_models(&self) -> bool {
-        *self == Self::default()
-    }
-
-    fn categories(&self) -> &'static [Category] {
-        &[Category::Dimensioned, Category::ZeroDim, Category::Number]
     }
 }
 

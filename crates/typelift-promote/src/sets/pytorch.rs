@@ -27,8 +27,8 @@ use crate::derivation::{Trace, change, meet};
 use crate::operand::Operands;
 use crate::operation::{MANY, operations};
 use crate::{
-    Category, ElementType, ElementType::*, Kind, Operand, Operation, PromotedAs, Promotion, Reason, Refusal, Rules,
-    Setting, Spelling, System, rules,
+    Category, ElementType, ElementType::*, Facts, Kind, Operand, Operation, PromotedAs, Promotion, Reason, Refusal,
+    Rules, Setting, Spelling, System, rules,
 };
 
 /// Part of PyTorch's global state that promotion reads.
@@ -409,17 +409,28 @@ impl Options {
     pub(crate) const VARIANTS: &[(&str, Self)] = &[("pytorch", Self { default_dtype: F32 })];
 }
 
+const DEFAULT_DTYPE: Setting = Setting {
+    name: "default-dtype",
+    value: Some("TYPE"),
+    help: "pytorch: what torch.set_default_dtype has set, one of f16, bf16, f32, f64 [default: f32]",
+    is_laxer: false,
+};
+
 impl Rules for Options {
     fn name(&self) -> &'static str {
         "pytorch"
     }
 
-    fn system(&self) -> System {
-        SYSTEM
-    }
-
-    fn has_type(&self, ty: ElementType) -> bool {
-        is_supported(ty)
+    fn facts(&self) -> Facts {
+        let facts = Facts::new(SYSTEM, is_supported);
+        let settings = &[DEFAULT_DTYPE];
+        Facts {
+            default_float: self.default_dtype,
+            takes_numbers_for_truth: true,
+            is_for_models: true,
+            settings,
+            ..facts
+        }
     }
 
     fn operation(&self, at: usize) -> Option<&'static Operation> {
@@ -452,34 +463,9 @@ impl Rules for Options {
             || promoted_as == PromotedAs::Division && ty == Boolean
     }
 
-    fn takes_numbers_for_truth(&self) -> bool {
-        true
-    }
-
     /// PyTorch stores a result of the one type in a tensor of the other.
     fn may_convert(&self, from: ElementType, to: ElementType) -> bool {
         can_cast(from, to)
-    }
-
-    fn default_float(&self) -> ElementType {
-        self.default_dtype
-    }
-
-    fn is_for_models(&self) -> bool {
-        true
-    }
-
-    fn categories(&self) -> &'static [Category] {
-        &[Category::Dimensioned, Category::ZeroDim, Category::Number]
-    }
-
-    fn settings(&self) -> &'static [Setting] {
-        &[Setting {
-            name: "default-dtype",
-            value: Some("TYPE"),
-            help: "pytorch: what torch.set_default_dtype has set, one of f16, bf16, f32, f64 [default: f32]",
-            is_laxer: false,
-        }]
     }
 
     fn set(&mut self, name: &str, value: &str) -> bool {
