@@ -39,9 +39,17 @@ macro_rules! element_types {
         /// [`framework_name`](Self::framework_name) is the short name in PyTorch and Paddle (`f16`, `bool`, `uint1`).
         ///
         /// ```
-        /// use typelift_promote::ElementType;
+        /// use typelift_promote::ElementType::{self, *};
         /// assert_eq!(ElementType::from_port_name("FP16"), ElementType::from_name("f16"));
         /// assert_eq!(ElementType::from_framework_name("c64").map(ElementType::bits), Some(64));
+        /// assert_eq!((ElementType::from_name("F16"), ElementType::from_name("FP16")), (Some(F16), None));
+        /// assert_eq!((ElementType::from_port_name("BIN"), ElementType::from_port_name("fp16")), (Some(U1), None));
+        /// let named = ["f8e4m3fn", "float32"].map(ElementType::from_framework_name);
+        /// assert_eq!(named, [Some(F8E4M3), Some(F32)]);
+        /// assert_eq!(Bf16.float_format().map(|format| (format.exponent, format.mantissa)), Some((8, 7)));
+        /// assert_eq!(Nf4.float_format(), None);
+        /// assert_eq!((F8E4M3.first_release(), C64.first_release()), (Some((2024, 0)), None));
+        /// assert_eq!((C64.real(), I32.real()), (F32, I32));
         /// ```
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
@@ -308,12 +316,6 @@ impl ElementType {
 
     /// Parses an attribute of OpenVINO IR: a [`name`](Self::name) in any case, or `undefined`, an older word for
     /// `dynamic`.
-    ///
-    /// ```
-    /// use typelift_promote::ElementType;
-    /// assert_eq!(ElementType::from_name("F16"), Some(ElementType::F16));
-    /// assert_eq!(ElementType::from_name("FP16"), None);
-    /// ```
     pub fn from_name(name: &str) -> Option<Self> {
         by_name(name).or_else(|| {
             let in_other_case = ROWS.iter().find(|row| row.port_name.is_some() && row.name.eq_ignore_ascii_case(name));
@@ -323,12 +325,6 @@ impl ElementType {
 
     /// Parses the type of a port of OpenVINO IR: a [`port_name`](Self::port_name) or a [`name`](Self::name), both
     /// case-sensitive. Four further words that OpenVINO's reader accepts are accepted too.
-    ///
-    /// ```
-    /// use typelift_promote::ElementType;
-    /// assert_eq!(ElementType::from_port_name("BIN"), Some(ElementType::U1));
-    /// assert_eq!(ElementType::from_port_name("fp16"), None);
-    /// ```
     pub fn from_port_name(name: &str) -> Option<Self> {
         by_port_name(name).or_else(|| by_name(name)).or(match name {
             "undefined" => Some(Self::Dynamic),
@@ -339,12 +335,6 @@ impl ElementType {
 
     /// Parses a name of PyTorch or Paddle: the short [`framework_name`](Self::framework_name) or a long name such as
     /// `float16`, `uint8`, `complex64`, `float8_e4m3fn`.
-    ///
-    /// ```
-    /// use typelift_promote::ElementType;
-    /// assert_eq!(ElementType::from_framework_name("f8e4m3fn"), Some(ElementType::F8E4M3));
-    /// assert_eq!(ElementType::from_framework_name("float32"), Some(ElementType::F32));
-    /// ```
     pub fn from_framework_name(name: &str) -> Option<Self> {
         by_framework_name(name).or(match name {
             "uint8" => Some(Self::U8),
@@ -403,23 +393,12 @@ impl ElementType {
     }
 
     /// Returns the format of a float with exponent and mantissa; `None` for other types, such as `nf4`.
-    ///
-    /// ```
-    /// use typelift_promote::ElementType::*;
-    /// assert_eq!(Bf16.float_format().map(|format| (format.exponent, format.mantissa)), Some((8, 7)));
-    /// assert_eq!(Nf4.float_format(), None);
-    /// ```
     pub fn float_format(self) -> Option<FloatFormat> {
         if let Format::Float(format) = self.row().format { Some(format) } else { None }
     }
 
     /// Returns the first OpenVINO release that reads the type, as year and number; `None` if OpenVINO lacks the type.
     /// Releases before 2021.3 were not tested.
-    ///
-    /// ```
-    /// use typelift_promote::ElementType::*;
-    /// assert_eq!((F8E4M3.first_release(), C64.first_release()), (Some((2024, 0)), None));
-    /// ```
     pub fn first_release(self) -> Option<(u16, u8)> {
         self.row().first_release
     }
@@ -430,11 +409,6 @@ impl ElementType {
     }
 
     /// Returns the type of a complex number's parts, or the type itself if it is not complex.
-    ///
-    /// ```
-    /// use typelift_promote::ElementType::*;
-    /// assert_eq!((C64.real(), I32.real()), (F32, I32));
-    /// ```
     #[must_use]
     pub fn real(self) -> Self {
         match self {

@@ -241,10 +241,12 @@ pub struct Consequence {
 /// # Examples
 /// ```
 /// let model = |ty| typelift::Model::from_text(&format!("x = Parameter : {ty}[?]\ny = Relu(x)"));
-/// let diff = typelift::diff(&model("f16")?, &model("f32")?);
+/// let (before, after) = (model("f16")?, model("f32")?);
+/// let diff = typelift::diff(&before, &after);
 /// assert_eq!(diff.changes.len(), 1);
 /// assert_eq!(diff.changes[0].path, "x");
 /// assert_eq!(diff.changes[0].follows[0].path, "y");
+/// assert_eq!(typelift::matched_layers(&before, &after).len(), 2);
 /// # Ok::<(), typelift::rewrite::notation::NotationError>(())
 /// ```
 #[must_use]
@@ -266,14 +268,6 @@ pub fn diff(before: &Model, after: &Model) -> Diff {
 }
 
 /// Returns the pairs of layers in the models' own graphs that [`diff()`] matches.
-///
-/// # Examples
-/// ```
-/// let mut model = typelift::Model::from_text("x = Parameter : f32[2]\ny = ReLU(x)\nr = Result(y)\n")?;
-/// typelift::infer(&mut model);
-/// assert_eq!(typelift::matched_layers(&model, &model).len(), 3);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[must_use]
 pub fn matched_layers(before: &Model, after: &Model) -> Vec<(LayerId, LayerId)> {
     let before = side::Side::new(before.graph(), before, None);

@@ -31,6 +31,14 @@ use crate::base::progress::{Stage, each};
 /// assert_eq!(weights.read(2, 2), Some(vec![3, 4]));
 /// assert_eq!(weights.read(2, 3), None);
 /// assert_eq!(Weights::none().len(), None);
+/// static BYTES: [u8; 2] = [1, 2];
+/// let weights = Weights::from_owner(&BYTES).on_one_thread();
+/// let mut copy = [0; 2];
+/// weights.copy_to(&mut copy)?;
+/// assert_eq!((copy, weights.to_bytes()?), (BYTES, vec![1, 2]));
+/// assert_eq!((weights.in_memory(), weights.memory()), (Some(&BYTES[..]), (64 << 20) + 16));
+/// assert_eq!(weights.with_memory(1 << 30).read(1, 1), Some(vec![2]));
+/// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Clone, Default)]
 pub struct Weights {
@@ -325,23 +333,11 @@ impl Weights {
     }
 
     /// Creates weights from memory that another object owns, without copying.
-    ///
-    /// ```
-    /// # use typelift::Weights;
-    /// static BYTES: [u8; 2] = [1, 2];
-    /// assert_eq!(Weights::from_owner(&BYTES).read(1, 1), Some(vec![2]));
-    /// ```
     pub fn from_owner(bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Self {
         Self { base: Base::Memory(Arc::new(bytes)), ..Self::default() }
     }
 
     /// Restricts work on the weights to one thread. Use this for memory that other threads must not access.
-    ///
-    /// # Examples
-    /// ```
-    /// # use typelift::Weights;
-    /// assert_eq!(Weights::from_bytes([1, 2]).on_one_thread().read(1, 1), Some(vec![2]));
-    /// ```
     #[must_use]
     pub fn on_one_thread(self) -> Self {
         Self { on_one_thread: true, ..self }
@@ -419,13 +415,6 @@ impl Weights {
     ///
     /// # Errors
     /// A file that cannot be read.
-    ///
-    /// # Examples
-    /// ```
-    /// # use typelift::Weights;
-    /// assert_eq!(Weights::from_bytes([1, 2]).to_bytes()?, [1, 2]);
-    /// # Ok::<(), std::io::Error>(())
-    /// ```
     pub fn to_bytes(&self) -> io::Result<Vec<u8>> {
         let length = usize::try_from(self.len().unwrap_or(0)).map_err(|_| io::ErrorKind::OutOfMemory)?;
         let mut bytes = vec![0; length];
@@ -437,15 +426,6 @@ impl Weights {
     ///
     /// # Errors
     /// A file that cannot be read, or a slice that is too short.
-    ///
-    /// # Examples
-    /// ```
-    /// # use typelift::Weights;
-    /// let mut bytes = [0; 2];
-    /// Weights::from_bytes([1, 2]).copy_to(&mut bytes)?;
-    /// assert_eq!(bytes, [1, 2]);
-    /// # Ok::<(), std::io::Error>(())
-    /// ```
     pub fn copy_to(&self, bytes: &mut [u8]) -> io::Result<()> {
         let base = usize::try_from(self.base_len().unwrap_or(0)).map_err(|_| io::ErrorKind::OutOfMemory)?;
         let (mut first, rest) = bytes.split_at_mut_checked(base).ok_or(io::ErrorKind::WriteZero)?;
@@ -473,12 +453,6 @@ impl Weights {
     }
 
     /// Returns the base, if it is in memory.
-    ///
-    /// # Examples
-    /// ```
-    /// # use typelift::Weights;
-    /// assert_eq!(Weights::from_bytes([1, 2]).in_memory(), Some(&[1, 2][..]));
-    /// ```
     pub fn in_memory(&self) -> Option<&[u8]> {
         match &self.base {
             Base::Memory(bytes) => Some((**bytes).as_ref()),
@@ -577,24 +551,12 @@ impl Weights {
     ///
     /// The default is 64 MiB plus eight times the size of the weights. Constants that need more are not computed, and
     /// are reported.
-    ///
-    /// # Examples
-    /// ```
-    /// # use typelift::Weights;
-    /// assert_eq!(Weights::from_bytes([1, 2]).with_memory(1 << 30).read(1, 1), Some(vec![2]));
-    /// ```
     #[must_use]
     pub fn with_memory(self, bytes: u64) -> Self {
         Self { budget: Budget::of(bytes), ..self }
     }
 
     /// Returns the limit on the memory that the values of constants may take, in bytes.
-    ///
-    /// # Examples
-    /// ```
-    /// # use typelift::Weights;
-    /// assert_eq!(Weights::from_bytes([1, 2]).memory(), (64 << 20) + 16);
-    /// ```
     pub fn memory(&self) -> u64 {
         self.budget.limit(self.base_len().unwrap_or(0))
     }
