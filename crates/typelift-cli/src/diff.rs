@@ -250,10 +250,9 @@ fn outlined(diff: &Diff, room: usize, names: &ShortNames) -> String {
     /// The number of lines that an entry may take.
     const MOST: usize = 2;
     let is_named = |change: &&Change| change.kind == ChangeKind::Names;
-    let is_stored = |change: &&Change| change.error.is_some();
     let renamed = diff.changes.iter().filter(is_named).count();
     let (stored, changes): (Vec<_>, Vec<_>) =
-        apart(diff, false).filter(|change| !is_named(change)).partition(is_stored);
+        apart(diff, false).filter(|change| !is_named(change)).partition(|change: &&Change| change.error.is_some());
     let mut foot = String::new();
     let follows = diff.changes.iter().flat_map(|change| &change.follows).collect::<Vec<_>>();
     if !follows.is_empty() {

@@ -92,8 +92,7 @@ pub(crate) fn find_code(text: &str) -> Result<Code, String> {
 
 /// The code in brackets of a printed finding, or the one that has its message.
 fn code_of(text: &str) -> Option<&'static str> {
-    let in_brackets = |code: &&Code| text.contains(&format!("[{code}]"));
-    if let Some(code) = Code::ALL.iter().find(in_brackets) {
+    if let Some(code) = Code::ALL.iter().find(|code: &&Code| text.contains(&format!("[{code}]"))) {
         return Some(code.name());
     }
     let rows = MESSAGES.lines().filter_map(|line| line.split_once(": "));

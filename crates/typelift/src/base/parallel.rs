@@ -66,14 +66,16 @@ mod tests {
     #[test]
     fn a_stop_ends_all_threads() {
         let worked = AtomicU64::new(0);
-        let hook = |_: &_| ControlFlow::Break(());
-        let stopped = watch(hook, || {
-            share("values", 1 << 24, false, |_: &mut (), _| {
-                worked.fetch_add(1, Ordering::Relaxed);
-                thread::yield_now();
-                Ok::<_, ()>(())
-            })
-        });
+        let stopped = watch(
+            |_: &_| ControlFlow::Break(()),
+            || {
+                share("values", 1 << 24, false, |_: &mut (), _| {
+                    worked.fetch_add(1, Ordering::Relaxed);
+                    thread::yield_now();
+                    Ok::<_, ()>(())
+                })
+            },
+        );
         assert_eq!(stopped, Err(Stopped));
         assert!(worked.into_inner() < 1 << 24);
     }

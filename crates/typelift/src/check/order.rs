@@ -8,7 +8,7 @@ use crate::model::graph::{Graph, LayerId, Model, Place};
 /// Layers of a model that have an error, and those that depend on one.
 #[derive(Default)]
 pub(super) struct Errors<'a> {
-    faulty: HashSet<(&'a Place, LayerId)>,
+    pub(super) faulty: HashSet<(&'a Place, LayerId)>,
     dependent: HashSet<(Place, LayerId)>,
 }
 
@@ -54,10 +54,6 @@ impl<'a> Errors<'a> {
 
     pub(super) fn depends(&self, layer: &LayerRef) -> bool {
         !self.dependent.is_empty() && self.dependent.contains(&(layer.place.clone(), layer.id))
-    }
-
-    pub(super) fn are_there(&self) -> bool {
-        !self.faulty.is_empty()
     }
 }
 

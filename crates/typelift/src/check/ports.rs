@@ -89,7 +89,7 @@ impl<'a> GraphCheck<'a> {
                 |port: &OutputPort| port.element_type() == ElementType::Dynamic && port.shape().rank().is_none();
             let lacks_part =
                 |port: &OutputPort| port.element_type() == ElementType::Dynamic || port.shape().rank().is_none();
-            let doubtful = self.errors.are_there()
+            let doubtful = !self.errors.faulty.is_empty()
                 && (layer.outputs().iter().any(lacks_part) || self.errors.concern(&self.reference(layer)));
             if doubtful || layer.outputs().iter().any(nothing) {
                 soundness = InputState::Unknown;

@@ -38,7 +38,7 @@ pub struct Marks {
     conversions: BTreeSet<(&'static str, &'static str)>,
     decompression: bool,
     /// Spelling of the exclusions; `None` for no preference.
-    spelling: Option<Spelling>,
+    pub(crate) spelling: Option<Spelling>,
 }
 
 impl PartialEq for Marks {
@@ -117,11 +117,6 @@ impl Marks {
         };
         let conversions = &self.conversions | &other.conversions;
         Self { conversions, decompression: self.decompression || other.decompression, spelling }
-    }
-
-    /// Returns the spelling that was read; `None` if the marks were not read, or if both spellings are equal.
-    pub(crate) fn spelling(&self) -> Option<Spelling> {
-        self.spelling
     }
 
     /// Sets the spelling. Without one they are written in [both](Spelling::Both).

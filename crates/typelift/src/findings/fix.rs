@@ -151,7 +151,7 @@ pub(crate) fn replaced_by(to: ElementType) -> ElementType {
 }
 
 impl FixAction {
-    fn is_of_text(&self) -> bool {
+    pub(crate) fn is_of_text(&self) -> bool {
         matches!(self, Self::Advise(_) | Self::Add { .. } | Self::AddEdge { .. } | Self::Edit { .. })
     }
 }
@@ -216,10 +216,6 @@ impl Diagnostic {
     pub(crate) fn replace_help(&mut self, help: Vec<Fix>) {
         self.fixes.retain(|fix| !fix.action.is_of_text());
         self.fixes.splice(0..0, help);
-    }
-
-    pub(crate) fn has_help(&self) -> bool {
-        self.fixes.iter().any(|fix| fix.action.is_of_text())
     }
 
     pub(crate) fn actions(&self) -> impl Iterator<Item = &Fix> {

@@ -133,7 +133,7 @@ impl Evaluator {
             let operation = layer.operation()?;
             let attributes = Attributes::new(layer, operation);
             let evaluation = Evaluation::new(attributes, graph, 0, &self.weights);
-            operation.evaluator().apply(&evaluation, &[]).map(Rc::new)
+            operation.evaluate.apply(&evaluation, &[]).map(Rc::new)
         };
         let Some(place) = layer.attributes.shared_at() else { return read() };
         let is_same = |known: &&SmallConstant| known.element_type == port.element_type && known.shape == port.shape;
@@ -194,8 +194,8 @@ impl Evaluator {
         let attributes = Attributes::new(layer, operation);
         let evaluation = Evaluation::new(attributes, graph, tensor.port, &self.weights);
         let found = match self.policy {
-            Policy::Bounds => operation.evaluator().apply(&evaluation, &known),
-            Policy::Exact if operation.is_repeatable() => operation.evaluator().exact_bounds(&evaluation, &known),
+            Policy::Bounds => operation.evaluate.apply(&evaluation, &known),
+            Policy::Exact if operation.is_repeatable() => operation.evaluate.exact_bounds(&evaluation, &known),
             Policy::Exact => None,
         };
         if let Some(fault) = evaluation.into_fault() {
@@ -261,7 +261,7 @@ fn open(graph: &Graph, tensor: Output) -> Option<(&'static Operation, Feeds)> {
     let layer = graph.layer(tensor.layer)?;
     let port = layer.outputs.get(tensor.port)?;
     let operation = layer.operation()?;
-    let is_source = match operation.evaluator() {
+    let is_source = match operation.evaluate {
         Evaluate::Never => return None,
         evaluate => matches!(evaluate, Evaluate::Source(_)),
     };

@@ -141,17 +141,17 @@ pub struct Operation {
     shaping: &'static [usize],
     tied_when_run: bool,
     kind: LayerKind,
-    commutative: bool,
+    pub(crate) commutative: bool,
     spreads: &'static [Spread],
     /// True if integer results can overflow their type or lose their fraction.
-    can_wrap: bool,
+    pub(crate) can_wrap: bool,
     /// True if it returns different values each time.
     random: bool,
     promoted_as: PromotedAs,
     /// Attributes that the specification requires, but that OpenVINO's reader replaces by defaults.
-    required: &'static [&'static str],
+    pub(crate) required: &'static [&'static str],
     infer: fn(&mut Context) -> Result<(), Fault>,
-    evaluate: Evaluate,
+    pub(crate) evaluate: Evaluate,
 }
 
 /// Inputs of an operation that must have one element type.
@@ -442,20 +442,11 @@ impl Operation {
         !self.random
     }
 
-    /// The attributes that the specification requires, but that OpenVINO's reader replaces by defaults.
-    pub(crate) fn required_attributes(&self) -> &'static [&'static str] {
-        self.required
-    }
-
     pub(crate) fn missing_attributes<'l>(&self, layer: &'l Layer) -> impl Iterator<Item = &'static str> + use<'l> {
         // If padding is automatic, pads in the file are ignored.
         let padding = layer.attribute("auto_pad").is_none_or(|text| text.eq_ignore_ascii_case("explicit"));
         let required = self.required.iter().copied().filter(move |name| padding || !name.starts_with("pads_"));
         required.filter(|name| layer.attribute(name).is_none())
-    }
-
-    pub(crate) fn is_commutative(&self) -> bool {
-        self.commutative
     }
 
     pub(crate) fn spreads(&self, what: Spread) -> bool {
@@ -475,10 +466,6 @@ impl Operation {
     /// True if OpenVINO can read the operation with different types of tied inputs, but cannot run it.
     pub fn is_tied_when_run(&self) -> bool {
         self.tied_when_run
-    }
-
-    pub(crate) fn can_wrap(&self) -> bool {
-        self.can_wrap
     }
 
     /// True if `input` is the main input, which is the first one, or tied to it.
@@ -538,10 +525,6 @@ impl Operation {
 
     pub(crate) fn is_evaluated(&self) -> bool {
         !matches!(self.evaluate, Evaluate::Never)
-    }
-
-    pub(crate) fn evaluator(&self) -> Evaluate {
-        self.evaluate
     }
 }
 

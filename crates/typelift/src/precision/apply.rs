@@ -75,7 +75,7 @@ impl ConvertedConstant {
 /// Stores converted values in a constant. An empty constant keeps its offset, because OpenVINO writes it with a size
 /// of 1.
 pub(super) fn store(graph: &mut Edit<'_>, id: LayerId, values: Converted) -> Result<(), EditError> {
-    let (ty, size) = (values.element_type(), values.len());
+    let (ty, size) = (values.to, values.len());
     graph.set_attribute(id, "element_type", ty.name())?;
     if size == 0 {
         return Ok(());
@@ -102,7 +102,7 @@ fn compress(graph: &mut Edit<'_>, values: ConvertedConstant, from: ElementType) 
 /// Stores a constant in the type of its marked Converts, and removes these. Other consumers use a copy of the old
 /// constant.
 fn decompress(graph: &mut Edit<'_>, values: ConvertedConstant, version: IrVersion) -> Result<(), EditError> {
-    let (id, to) = (values.layer, values.converted.element_type());
+    let (id, to) = (values.layer, values.converted.to);
     let (converts, others) = decompressions(graph, id, version);
     let converts: Vec<_> = converts.into_iter().filter(|&(_, ty)| ty == to).map(|(convert, _)| convert).collect();
     let Some(first) = converts.first().and_then(|&convert| graph.layer(convert)) else { return Ok(()) };

@@ -562,6 +562,5 @@ pub(super) fn literal_array(literal: &Literal, expected: Option<ElementType>) ->
     let array = literal
         .to_array(ty, &literal.dims)
         .or_else(|| literal.to_array(ElementType::F64, &literal.dims).filter(|_| expected.is_none()));
-    let refusal = || format!("a number of the rule must have type {ty} here, which cannot represent it");
-    Ok(array.ok_or_else(refusal)?)
+    Ok(array.ok_or_else(|| format!("a number of the rule must have type {ty} here, which cannot represent it"))?)
 }

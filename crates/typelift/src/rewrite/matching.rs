@@ -426,7 +426,7 @@ impl<'a> Search<'a> {
             return self.refuse(term.head.clone(), || format!("{} has {found} inputs", self_describe(layer)));
         };
         let row = layer.operation();
-        let commutes = row.is_some_and(Operation::is_commutative) && term.inputs.len() == 2 && feeds[0] != feeds[1];
+        let commutes = row.is_some_and(|row| row.commutative) && term.inputs.len() == 2 && feeds[0] != feeds[1];
         let orders: &[[usize; 2]] = if commutes { &[[0, 1], [1, 0]] } else { &[[0, 1]] };
         let mark = self.goals.len();
         if lists > 0 {

@@ -46,7 +46,7 @@ fn find(graph: &Graph, weights: &Weights, tensor: Output, depth: usize) -> Optio
 fn evaluated(graph: &Graph, weights: &Weights, layer: &Layer, port: usize, inputs: &[&Array]) -> Option<Array> {
     let operation = layer.operation()?;
     let evaluation = Evaluation::new(Attributes::new(layer, operation), graph, port, weights);
-    operation.evaluator().exact(&evaluation, inputs)
+    operation.evaluate.exact(&evaluation, inputs)
 }
 
 impl<'m> Export<'m> {

@@ -25,7 +25,7 @@ impl<'a> Causes<'a> {
                 continue;
             }
             let Some((graph, layer)) = self.find(&reference) else { continue };
-            if it.code == Code::WrongInputCount && !graph.has_wires() {
+            if it.code == Code::WrongInputCount && graph.wires().next().is_none() {
                 it.replace_help(vec![
                     "the graph has no edges at all: get a fresh copy of the file, or add <edges>".into(),
                 ]);

@@ -276,7 +276,7 @@ impl<'a> Causes<'a> {
         }
         match help {
             Some(help) => it.fixes.insert(0, help.into()),
-            None if !it.has_help() => {
+            None if !it.fixes.iter().any(|fix| fix.action.is_of_text()) => {
                 it.fixes.insert(0, message!("correct {}"; described(layer)).into());
             }
             None => {}

@@ -317,7 +317,7 @@ impl<'a> FixSearch<'a> {
         }
         accepted.truncate(NAMED);
         let home = it.layer.as_ref().and_then(|layer| site::find(self.model, layer)?.1.span());
-        let fixed = accepted.first().map(|it| it.after.fixed().clone()).unwrap_or_default();
+        let fixed = accepted.first().map(|it| it.after.fixed.clone()).unwrap_or_default();
         let mut fixes: Vec<_> =
             accepted.into_iter().map(|it| Fix::edit(source, home, it.edits, proof.clone())).collect();
         // Edits of several places can have the same words, and one of them is enough to find the others.
@@ -330,9 +330,9 @@ impl<'a> FixSearch<'a> {
         // A text that is explained letter for letter may show what else is wrong.
         let is_spelling = evidence == Evidence::Near && change.is_spelling();
         match evidence {
-            _ if !is_spelling && after.shows_deviations(&self.before) => Evidence::Part,
+            _ if !is_spelling && after.ports.deviate_newly(&self.before.ports) => Evidence::Part,
             // A layer may be rejected only because its constant has wrong bytes. Such candidates are weaker.
-            Evidence::File | Evidence::Table if after.doubts_constants() => Evidence::Part,
+            Evidence::File | Evidence::Table if after.findings.has(Code::OverlappingConstants) => Evidence::Part,
             evidence => evidence,
         }
     }
@@ -444,7 +444,7 @@ impl<'a> FixSearch<'a> {
                 let output = output.filter(|_| is_meant);
                 let edits = output.and_then(|output| site.refresh(direction, at, output));
                 // An unexpected tensor at a port may be the consequence of an error elsewhere.
-                let may_follow = !it.is_error() && self.before.has_errors();
+                let may_follow = !it.is_error() && self.before.has_errors;
                 let evidence = if site.is_misread() || may_follow { Evidence::Part } else { Evidence::File };
                 let precision = tag.value(site.source(), "precision");
                 let change = |edits: &[TextEdit]| Change::Port {

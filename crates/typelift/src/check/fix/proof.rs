@@ -52,7 +52,10 @@ impl Case<'_> {
                 is_said.then(|| Proof::new("port, and the offset of the next constant"))
             }
             Change::Declared { layer, names, .. } => self.declared(self.graph.layer(*layer)?, names),
-            Change::Exchange { layer, names } => self.exchange(self.graph.layer(*layer)?, names),
+            Change::Exchange { layer, names: [one, other] } => {
+                let is_exchanged = relation::are_exchanged(self.graph.layer(*layer)?, one, other);
+                is_exchanged.then(|| Proof::new("swap: each value is valid only for the other attribute"))
+            }
             Change::Place { layer, is_only_one } => {
                 let is_readable = self.graph.layer(*layer)?.byte_count("offset").is_some();
                 (!is_readable && *is_only_one).then(|| Proof::new("the only unused range of its size"))
@@ -96,13 +99,13 @@ impl Case<'_> {
             Change::Whole { proof, needs } => {
                 let is_all = match needs {
                     Needs::Trial => true,
-                    Needs::NoErrors => !after.has_errors(),
-                    Needs::NoDeviations => !after.has_errors() && after.has_no_deviations(),
-                    Needs::Explanation => !after.has_errors() && (self.is_error || after.has_no_deviations()),
+                    Needs::NoErrors => !after.has_errors,
+                    Needs::NoDeviations => !after.has_errors && after.has_no_deviations(),
+                    Needs::Explanation => !after.has_errors && (self.is_error || after.has_no_deviations()),
                 };
                 is_all.then(|| Proof::new(*proof))
             }
-            Change::Text { slip, is_only } => (*is_only && !after.has_errors()).then(|| Proof::new(*slip)),
+            Change::Text { slip, is_only } => (*is_only && !after.has_errors).then(|| Proof::new(*slip)),
             // A text whose elements are not nested is not a model, and has a trial of its own.
             Change::Nested(_) | Change::Other => None,
         }
@@ -136,7 +139,7 @@ impl Case<'_> {
             return None;
         }
         // OpenVINO accepts the layer, so a contradiction that is left may have the same cause.
-        let is_all = self.is_error || !after.has_errors() && after.has_no_deviations() && self.is_said_twice(layer);
+        let is_all = self.is_error || !after.has_errors && after.has_no_deviations() && self.is_said_twice(layer);
         is_all.then(|| self.by_neighbours(layer, row, value)).flatten()
     }
 
@@ -239,7 +242,7 @@ impl Case<'_> {
     /// The bytes are the same.
     fn is_flattened(&self, layer: &Layer, name: &str, after: &Soundness) -> bool {
         let source = &self.model.source;
-        let is_all = self.is_error && !after.has_errors() && after.has_no_deviations();
+        let is_all = self.is_error && !after.has_errors && after.has_no_deviations();
         let Some(port) = layer.outputs().first().filter(|_| is_all && name == "shape" && ops::is_constant(layer))
         else {
             return false;
@@ -265,12 +268,6 @@ impl Case<'_> {
         let proofs: Option<Vec<_>> =
             names.iter().filter(|name| **name != "size").map(|name| self.of_source(layer, name)).collect();
         (all && proofs.is_some()).then(|| Proof::new("port: it declares type and shape"))
-    }
-
-    /// Proves a swap of two values that are each valid only for the other attribute.
-    fn exchange(&self, layer: &Layer, [one, other]: &[String; 2]) -> Option<Proof> {
-        let is_exchanged = relation::are_exchanged(layer, one, other);
-        is_exchanged.then(|| Proof::new("swap: each value is valid only for the other attribute"))
     }
 
     /// Proves an operation: no other one that has all attributes of the layer passes the trial.

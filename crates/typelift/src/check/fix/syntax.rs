@@ -401,7 +401,7 @@ pub(super) fn offer_syntax(source: &Arc<String>, weights: &Weights, found: &mut 
         let plain = plain(&text);
         // Several lines may be lost, and a layer with them.
         let is_whole = !matches!(candidate.change, Change::Nested(_)) || after.is_well_wired() && !has_doubles(&text);
-        if !after.has_errors() && is_whole && passed.iter().all(|(_, other)| *other != plain) {
+        if !after.has_errors && is_whole && passed.iter().all(|(_, other)| *other != plain) {
             passed.push((candidate, plain));
         }
     }

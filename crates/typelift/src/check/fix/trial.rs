@@ -46,11 +46,11 @@ impl PortSet {
 /// State of a text: its remaining faults.
 pub(super) struct Soundness {
     /// Errors and warnings.
-    findings: Known,
-    has_errors: bool,
-    ports: StalePorts,
+    pub(super) findings: Known,
+    pub(super) has_errors: bool,
+    pub(super) ports: StalePorts,
     /// Findings of the earlier text that no longer exist.
-    fixed: HashSet<FindingKey>,
+    pub(super) fixed: HashSet<FindingKey>,
     wiring: Wiring,
 }
 
@@ -99,7 +99,7 @@ impl Wiring {
 
 /// Ports whose declarations differ from their tensors.
 #[derive(Default)]
-struct StalePorts {
+pub(super) struct StalePorts {
     /// Ports whose tensors are known and differ from the declaration.
     deviating: PortSet,
     /// Ports with a declaration whose tensors are unknown.
@@ -179,31 +179,13 @@ impl Soundness {
         Some(Self { fixed: fixed.into_iter().collect(), ..Self::of(model.as_ref(), &found, ports) })
     }
 
-    pub(super) fn has_errors(&self) -> bool {
-        self.has_errors
-    }
-
     pub(super) fn has_no_deviations(&self) -> bool {
         self.ports.deviating.ports.is_empty()
-    }
-
-    /// True if constants overlap, so that their values are doubtful.
-    pub(super) fn doubts_constants(&self) -> bool {
-        self.findings.has(Code::OverlappingConstants)
     }
 
     /// A more serious fault outweighs any number of less serious ones.
     pub(super) fn faults(&self) -> usize {
         self.findings.len() + self.ports.deviating.ports.len() + self.ports.unknown.ports.len()
-    }
-
-    /// The findings of the earlier text that no longer exist.
-    pub(super) fn fixed(&self) -> &HashSet<FindingKey> {
-        &self.fixed
-    }
-
-    pub(super) fn shows_deviations(&self, before: &Self) -> bool {
-        !self.ports.deviating.is_subset(&before.ports.deviating)
     }
 }
 
@@ -253,6 +235,10 @@ impl StalePorts {
             }
             None => {}
         }
+    }
+
+    pub(super) fn deviate_newly(&self, before: &Self) -> bool {
+        !self.deviating.is_subset(&before.deviating)
     }
 
     fn are_no_worse(&self, before: &Self) -> bool {

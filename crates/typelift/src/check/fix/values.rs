@@ -38,7 +38,7 @@ impl Site<'_> {
         for row in operation.attribute_names().filter_map(|name| operation.attribute(name)).filter(|row| only(row.name))
         {
             let written = self.layer.attribute(row.name);
-            let is_missed = missed == Some(row.name) || operation.required_attributes().contains(&row.name);
+            let is_missed = missed == Some(row.name) || operation.required.contains(&row.name);
             if written.is_none() && row.default.is_some() && !is_missed {
                 found.extend(self.left_out(row, &mut fitting));
                 continue;

@@ -162,7 +162,7 @@ fn spell_marks(model: &mut Model, target: Release) -> Vec<LayerRef> {
     let (version, wanted) = (model.version, Spelling::of(target));
     let choose = |graph: &Graph| {
         let marks = graph.layers().map(|layer| (layer.id(), Marks::of(layer, version)));
-        let is_other = |marks: &Marks| marks.spelling().is_some_and(|it| it != wanted && it != Spelling::Both);
+        let is_other = |marks: &Marks| marks.spelling.is_some_and(|it| it != wanted && it != Spelling::Both);
         marks.filter(|(_, marks)| is_other(marks)).map(|(id, marks)| (id, marks.spelled(wanted))).collect()
     };
     edit_layers(model, choose, |graph, id, marks| graph.set_marks(id, &marks))

@@ -564,7 +564,7 @@ impl Model {
             for layer in graph.layers() {
                 let Some(port) = layer.outputs().first() else { continue };
                 let (Some(was), is) = (port.declared, port.element_type) else { continue };
-                let wraps = layer.operation().is_some_and(ops::Operation::can_wrap);
+                let wraps = layer.operation().is_some_and(|row| row.can_wrap);
                 if is.is_integer() && wraps && (was.is_float() || was.is_integer() && is.bits() < was.bits()) {
                     computed.push((layer, place.clone(), was, is));
                 } else if was.is_integer()

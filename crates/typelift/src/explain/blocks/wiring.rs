@@ -107,7 +107,7 @@ pub(super) fn of(flow: Flow<'_>, siblings: &[&Block]) -> Vec<Wiring> {
 
 /// The data that a layer reads, each with the input. The inputs of a commutative operation are in no order.
 fn sources(flow: Flow<'_>, layer: LayerId) -> impl Iterator<Item = (usize, Output)> {
-    let is_ordered = flow.graph.layer(layer).and_then(Layer::operation).is_none_or(|it| !it.is_commutative());
+    let is_ordered = flow.graph.layer(layer).and_then(Layer::operation).is_none_or(|it| !it.commutative);
     let feeds = flow.graph.feeds(layer).into_iter().enumerate();
     let data = feeds.filter_map(|(input, feed)| Some((input, feed?))).filter(|(_, (from, _))| flow.is_data(from.id()));
     let data: Vec<_> =

@@ -64,7 +64,7 @@ pub(super) struct Joined {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Journal {
     records: Vec<Record>,
-    gone_layers: usize,
+    pub(super) gone_layers: usize,
     /// True if a new edge may close a cycle.
     may_close_cycle: bool,
     /// Index of the names, once an edit has searched one.
@@ -74,10 +74,6 @@ pub(super) struct Journal {
 impl Journal {
     pub(super) fn len(&self) -> usize {
         self.records.len()
-    }
-
-    pub(super) fn gone_layers(&self) -> usize {
-        self.gone_layers
     }
 }
 

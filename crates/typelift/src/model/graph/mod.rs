@@ -212,7 +212,7 @@ impl Graph {
 
     /// Returns the number of layers, without bodies.
     pub fn len(&self) -> usize {
-        self.storage.node_count() - self.journal.gone_layers()
+        self.storage.node_count() - self.journal.gone_layers
     }
 
     pub(crate) fn is_edited(&self) -> bool {
@@ -247,10 +247,6 @@ impl Graph {
         let wires = self.storage.edges_directed(self.node(input.layer)?, Incoming).inspect(visits::note);
         let mut wires = wires.filter(|edge| !edge.weight().gone && edge.weight().to_port as usize == input.port);
         wires.next().and_then(|edge| Some(self.weight(edge.source())?.id.output(edge.weight().from_port as usize)))
-    }
-
-    pub(crate) fn has_wires(&self) -> bool {
-        self.storage.edge_weights().any(|wire| !wire.gone)
     }
 
     /// Returns every edge: a tensor, and an input that it feeds. Edges of the file are in its order.

@@ -44,7 +44,7 @@ use crate::base::progress::{Stage, each};
 pub struct Weights {
     base: Base,
     tail: Tail,
-    on_one_thread: bool,
+    pub(crate) on_one_thread: bool,
     budget: Budget,
     /// Number of bytes that were copied from the weights of other models.
     copied: u64,
@@ -341,10 +341,6 @@ impl Weights {
     #[must_use]
     pub fn on_one_thread(self) -> Self {
         Self { on_one_thread: true, ..self }
-    }
-
-    pub(crate) fn is_on_one_thread(&self) -> bool {
-        self.on_one_thread
     }
 
     /// Opens the `.bin` of the same name next to a model's `.xml`; [`none`](Self::none) if there is none.

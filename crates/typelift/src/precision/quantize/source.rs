@@ -93,7 +93,7 @@ impl Source {
             into.iter_mut().zip(found.iter()).for_each(|(into, found)| merge(into, found));
             Ok::<_, ()>(())
         };
-        share("values", blocks, self.weights.is_on_one_thread(), work).ok()?;
+        share("values", blocks, self.weights.on_one_thread, work).ok()?;
         all.into_inner().ok()
     }
 

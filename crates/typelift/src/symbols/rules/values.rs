@@ -58,7 +58,7 @@ impl Rule<'_, '_> {
     }
 
     pub(super) fn moved_value(&mut self, port: usize) -> Option<Value> {
-        let evaluate = self.operation.evaluator();
+        let evaluate = self.operation.evaluate;
         let moved = moved_inputs(self.operation.name(), evaluate)?;
         let (Evaluate::Ends(_, by) | Evaluate::Exact(by) | Evaluate::FromBounds(by, _)) = evaluate else {
             return None;

@@ -61,7 +61,7 @@ impl Stored {
         };
         let chunks = self.count.div_ceil(CHUNK);
         let counted =
-            share("values", chunks, weights.is_on_one_thread(), |audit, chunk| count_chunk(audit, chunk).ok_or(()));
+            share("values", chunks, weights.on_one_thread, |audit, chunk| count_chunk(audit, chunk).ok_or(()));
         let mut audit = Audit::new(self.element_type, self.count);
         counted.ok()?.iter().for_each(|part| audit.add_counts(part));
         Some(audit)
@@ -79,8 +79,10 @@ impl Stored {
     fn find_in<T>(&self, weights: &Weights, first: impl Fn(&Array) -> Option<T>) -> Option<T> {
         (0..self.count).step_by(CHUNK as usize).find_map(|start| {
             let (at, length, count) = self.chunk(start)?;
-            let decode = |bytes: &[u8]| Array::decode(self.element_type, smallvec![count], bytes);
-            first(&weights.with(at, length, decode)??)
+            first(
+                &weights
+                    .with(at, length, |bytes: &[u8]| Array::decode(self.element_type, smallvec![count], bytes))??,
+            )
         })
     }
 
@@ -132,17 +134,13 @@ impl Stored {
 /// Stored values in another type. They are converted when they are read, chunk by chunk.
 pub(crate) struct Converted {
     from: Stored,
-    to: ElementType,
+    pub(crate) to: ElementType,
     /// Shared by all values that are converted together. A separate clone for each would keep an older state of the
     /// added bytes.
     weights: Arc<Weights>,
 }
 
 impl Converted {
-    pub(crate) fn element_type(&self) -> ElementType {
-        self.to
-    }
-
     fn all(&self) -> Option<Vec<u8>> {
         let mut bytes = Vec::with_capacity(usize::try_from(self.len()).ok()?);
         let read = self.read(0..self.len(), &mut |part| {
@@ -216,8 +214,7 @@ pub fn convert_values(bytes: &[u8], count: u64, from: ElementType, to: ElementTy
 
 /// Converts the bytes of values to another type; `None` if one of the types has no numbers.
 fn convert(bytes: &[u8], count: usize, from: ElementType, to: ElementType) -> Option<Vec<u8>> {
-    let generally = || Array::decode(from, smallvec![count], bytes)?.saturated(to)?.encode();
-    halves::convert(from, to, bytes).or_else(generally)
+    halves::convert(from, to, bytes).or_else(|| Array::decode(from, smallvec![count], bytes)?.saturated(to)?.encode())
 }
 
 #[cfg(test)]
