@@ -10,25 +10,19 @@ use crate::findings::{Text, message};
 use crate::model::shape::{BroadcastMode, Dim, ListInput, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
-    Operation::new("Broadcast", 1, broadcast)
-        .spreads_on(&[Spread::Kept, Spread::Quantized])
-        .shaped_by(&[1])
-        .until(2)
-        .inputs(2, 3)
-        .evaluate(Evaluate::Ends(DATA, evaluate::broadcast))
-        .attributes(&[
-            Attr::new("mode", AttrKind::Enum(&["none", "explicit", "numpy", "pdpd"])).default("none"),
-            Attr::new("mode.auto_broadcast_axis", AttrKind::Int).default("0"),
-        ]),
-    Operation::new("Broadcast", 3, broadcast)
-        .spreads_on(&[Spread::Kept, Spread::Quantized])
-        .shaped_by(&[1])
-        .inputs(2, 3)
-        .evaluate(Evaluate::Ends(DATA, evaluate::broadcast))
-        .attributes(&[
-            Attr::new("mode", AttrKind::Enum(&["none", "explicit", "numpy", "pdpd", "bidirectional"])).default("numpy")
-        ]),
+    row(1).until(2).attributes(&[
+        Attr::new("mode", AttrKind::Enum(&["none", "explicit", "numpy", "pdpd"])).default("none"),
+        Attr::new("mode.auto_broadcast_axis", AttrKind::Int).default("0"),
+    ]),
+    row(3).attributes(&[
+        Attr::new("mode", AttrKind::Enum(&["none", "explicit", "numpy", "pdpd", "bidirectional"])).default("numpy")
+    ]),
 ];
+
+const fn row(revision: u8) -> Operation {
+    let row = Operation::new("Broadcast", revision, broadcast).inputs(2, 3).shaped_by(&[1]);
+    row.spreads_on(&[Spread::Kept, Spread::Quantized]).evaluate(Evaluate::Ends(DATA, evaluate::broadcast))
+}
 
 fn broadcast(cx: &mut Context) -> Result<(), Fault> {
     let element_type = cx.element_type(0);

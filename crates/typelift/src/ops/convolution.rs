@@ -9,14 +9,8 @@ use crate::findings::message;
 use crate::model::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
-    forward("Convolution", |cx| plain(cx, &[0, 1], &[3, 4, 5]))
-        .wraps()
-        .requires(&["strides", "pads_begin", "pads_end", "dilations"])
-        .attributes(&[STRIDES, DILATIONS, PADS_BEGIN, PADS_END, AUTO_PAD]),
-    forward("GroupConvolution", group_convolution)
-        .wraps()
-        .requires(&["strides", "pads_begin", "pads_end", "dilations"])
-        .attributes(&[STRIDES, DILATIONS, PADS_BEGIN, PADS_END, AUTO_PAD]),
+    forward("Convolution", |cx| plain(cx, &[0, 1], &[3, 4, 5])).wraps().requires(WINDOW).attributes(ATTRIBUTES),
+    forward("GroupConvolution", group_convolution).wraps().requires(WINDOW).attributes(ATTRIBUTES),
     forward("BinaryConvolution", |cx| plain(cx, &[0], &[4])).ties(Ties::None).attributes(&[
         STRIDES,
         DILATIONS,
@@ -26,19 +20,15 @@ pub(super) const ROWS: &[Operation] = &[
         Attr::new("mode", AttrKind::Enum(&["xnor-popcount"])).default("xnor-popcount"),
         Attr::new("pad_value", AttrKind::Float).default("0"),
     ]),
-    backward("ConvolutionBackpropData", convolution_backprop).shaped_by(&[2]).requires(&[
-        "strides",
-        "pads_begin",
-        "pads_end",
-        "dilations",
-    ]),
-    backward("GroupConvolutionBackpropData", |cx| transposed(cx, 3, |cx| group_channels(cx, 1, 2)))
-        .shaped_by(&[2])
-        .requires(&["strides", "pads_begin", "pads_end", "dilations"]),
+    backward("ConvolutionBackpropData", convolution_backprop),
+    backward("GroupConvolutionBackpropData", |cx| transposed(cx, 3, |cx| group_channels(cx, 1, 2))),
     deformable(1).until(7).inputs(3, 3).ties(Ties::All).attributes(before("bilinear_interpolation_pad", DEFORMABLE)),
     deformable(8).inputs(3, 4).ties(Ties::Inputs(&[0, 1, 2])).attributes(DEFORMABLE),
 ];
 
+const WINDOW: &[&str] = &["strides", "pads_begin", "pads_end", "dilations"];
+const ATTRIBUTES: &[Attr] = &[STRIDES, DILATIONS, PADS_BEGIN, PADS_END, AUTO_PAD];
+const BACKWARD: &[Attr] = &[STRIDES, DILATIONS, PADS_BEGIN, PADS_END, AUTO_PAD, OUTPUT_PADDING];
 const DEFORMABLE: &[Attr] = &[
     STRIDES,
     DILATIONS,
@@ -65,14 +55,8 @@ const fn forward(name: &'static str, infer: fn(&mut Context) -> Result<(), Fault
 }
 
 const fn backward(name: &'static str, infer: fn(&mut Context) -> Result<(), Fault>) -> Operation {
-    Operation::new(name, 1, infer).inputs(2, 3).ties(Ties::Inputs(&[0, 1])).accepts(Accepts::NotBoolean).attributes(&[
-        STRIDES,
-        DILATIONS,
-        PADS_BEGIN,
-        PADS_END,
-        AUTO_PAD,
-        OUTPUT_PADDING,
-    ])
+    let row = Operation::new(name, 1, infer).inputs(2, 3).ties(Ties::Inputs(&[0, 1])).accepts(Accepts::NotBoolean);
+    row.shaped_by(&[2]).requires(WINDOW).attributes(BACKWARD)
 }
 
 const fn deformable(revision: u8) -> Operation {

@@ -13,46 +13,22 @@ use crate::findings::message;
 use crate::model::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
-    Operation::new("DetectionOutput", 0, detection_output)
-        .until(7)
-        .inputs(3, 5)
-        .ties(Ties::Inputs(&[0, 1, 3, 4]))
-        .floats(&[2])
-        .accepts(Accepts::Real)
-        .attributes(DETECTION),
-    Operation::new("DetectionOutput", 8, detection_output)
-        .inputs(3, 5)
-        .ties(Ties::Inputs(&[0, 1, 3, 4]))
-        .floats(&[2])
-        .accepts(Accepts::Real)
-        .attributes(from("background_label_id", DETECTION)),
-    Operation::new("PriorBox", 0, prior_box)
-        .until(7)
-        .inputs(2, 2)
-        .accepts(Accepts::Integer)
-        .attributes(before("min_max_aspect_ratios_order", PRIOR_BOX)),
-    Operation::new("PriorBox", 8, prior_box).inputs(2, 2).accepts(Accepts::Integer).attributes(PRIOR_BOX),
-    Operation::new("PriorBoxClustered", 0, prior_box)
-        .evaluate(Exact(evaluate::prior_box_clustered))
-        .inputs(2, 2)
-        .accepts(Accepts::Integer)
-        .attributes(&[
-            Attr::new("step", AttrKind::Float).default("0"),
-            Attr::new("step_w", AttrKind::Float).default("0"),
-            Attr::new("step_h", AttrKind::Float).default("0"),
-            Attr::new("width", AttrKind::Floats).default(""),
-            Attr::new("height", AttrKind::Floats).default(""),
-            Attr::new("clip", AttrKind::Bool).default("true"),
-            Attr::new("offset", AttrKind::Float).default("0"),
-            Attr::new("variance", AttrKind::Floats).default(""),
-        ]),
-    Operation::new("Proposal", 0, proposal)
-        .until(3)
-        .inputs(3, 3)
-        .accepts(Accepts::Real)
-        .floats(&[1, 2])
-        .attributes(PROPOSAL),
-    Operation::new("Proposal", 4, proposal).inputs(3, 3).accepts(Accepts::Real).floats(&[1, 2]).attributes(PROPOSAL),
+    detection(0).until(7).attributes(DETECTION),
+    detection(8).attributes(from("background_label_id", DETECTION)),
+    prior_boxes("PriorBox", 0).until(7).attributes(before("min_max_aspect_ratios_order", PRIOR_BOX)),
+    prior_boxes("PriorBox", 8).attributes(PRIOR_BOX),
+    prior_boxes("PriorBoxClustered", 0).evaluate(Exact(evaluate::prior_box_clustered)).attributes(&[
+        Attr::new("step", AttrKind::Float).default("0"),
+        Attr::new("step_w", AttrKind::Float).default("0"),
+        Attr::new("step_h", AttrKind::Float).default("0"),
+        Attr::new("width", AttrKind::Floats).default(""),
+        Attr::new("height", AttrKind::Floats).default(""),
+        Attr::new("clip", AttrKind::Bool).default("true"),
+        Attr::new("offset", AttrKind::Float).default("0"),
+        Attr::new("variance", AttrKind::Floats).default(""),
+    ]),
+    proposals(0).until(3),
+    proposals(4),
     Operation::new("GenerateProposals", 9, generate_proposals).inputs(4, 4).attributes(&[
         Attr::new("min_size", AttrKind::Float).default("0"),
         Attr::new("nms_threshold", AttrKind::Float).default("0"),
@@ -153,6 +129,20 @@ const PROPOSAL: &[Attr] = &[
     Attr::new("box_coordinate_scale", AttrKind::Float).default("1"),
     Attr::new("framework", AttrKind::Text).default(""),
 ];
+
+const fn detection(revision: u8) -> Operation {
+    let row = Operation::new("DetectionOutput", revision, detection_output).inputs(3, 5).floats(&[2]);
+    row.ties(Ties::Inputs(&[0, 1, 3, 4])).accepts(Accepts::Real)
+}
+
+const fn prior_boxes(name: &'static str, revision: u8) -> Operation {
+    Operation::new(name, revision, prior_box).inputs(2, 2).accepts(Accepts::Integer)
+}
+
+const fn proposals(revision: u8) -> Operation {
+    let row = Operation::new("Proposal", revision, proposal).inputs(3, 3).floats(&[1, 2]);
+    row.accepts(Accepts::Real).attributes(PROPOSAL)
+}
 
 const fn detectron(
     name: &'static str,

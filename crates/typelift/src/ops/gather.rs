@@ -9,16 +9,9 @@ use crate::findings::message;
 use crate::model::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
-    Operation::new("Gather", 1, gather).evaluate(Evaluate::Ends(DATA, evaluate::gather)).until(6).inputs(3, 3),
-    Operation::new("Gather", 7, gather)
-        .evaluate(Evaluate::Ends(DATA, evaluate::gather))
-        .until(7)
-        .inputs(3, 3)
-        .attributes(BATCH_DIMS),
-    Operation::new("Gather", 8, gather)
-        .evaluate(Evaluate::Ends(DATA, evaluate::gather))
-        .inputs(3, 3)
-        .attributes(BATCH_DIMS),
+    row(1).until(6),
+    row(7).until(7).attributes(BATCH_DIMS),
+    row(8).attributes(BATCH_DIMS),
     Operation::new("GatherElements", 6, gather_elements)
         .inputs(2, 2)
         .attributes(&[Attr::new("axis", AttrKind::Int).default("0")]),
@@ -26,6 +19,10 @@ pub(super) const ROWS: &[Operation] = &[
     Operation::new("GatherND", 8, gather_nd).inputs(2, 2).attributes(BATCH_DIMS),
     Operation::new("GatherTree", 1, gather_tree).inputs(4, 4).ties(Ties::All).accepts(Accepts::NotBoolean),
 ];
+
+const fn row(revision: u8) -> Operation {
+    Operation::new("Gather", revision, gather).evaluate(Evaluate::Ends(DATA, evaluate::gather)).inputs(3, 3)
+}
 
 const BATCH_DIMS: &[Attr] = &[Attr::new("batch_dims", AttrKind::Int).default("0")];
 

@@ -24,27 +24,12 @@ pub(super) const ROWS: &[Operation] = &[
         Attr::new("global_seed", AttrKind::Int).default("0"),
         Attr::new("op_seed", AttrKind::Int).default("0"),
     ]),
-    Operation::new("OneHot", 1, one_hot)
-        .shaped_by(&[1])
-        .requires(&["axis"])
-        .evaluate(Exact(evaluate::one_hot))
-        .until(15)
-        .inputs(4, 4)
-        .ties(Ties::Inputs(&[2, 3]))
-        .accepts(Accepts::Bits)
-        .attributes(&[AXIS]),
-    Operation::new("OneHot", 16, one_hot)
-        .shaped_by(&[1])
-        .requires(&["axis"])
-        .evaluate(Exact(evaluate::one_hot))
-        .inputs(4, 4)
-        .ties(Ties::Inputs(&[2, 3]))
-        .accepts(Accepts::Bits)
-        .attributes(&[
-            AXIS,
-            Attr::new("negative_indices_mode", AttrKind::Enum(&["ignore_negative", "normalize"]))
-                .default("ignore_negative"),
-        ]),
+    one_hots(1).until(15).attributes(&[AXIS]),
+    one_hots(16).attributes(&[
+        AXIS,
+        Attr::new("negative_indices_mode", AttrKind::Enum(&["ignore_negative", "normalize"]))
+            .default("ignore_negative"),
+    ]),
     Operation::new("RandomUniform", 8, random_uniform)
         .random()
         .requires(&["output_type"])
@@ -58,6 +43,11 @@ pub(super) const ROWS: &[Operation] = &[
             Attr::new("alignment", AttrKind::Enum(&["tensorflow", "pytorch"])).default("tensorflow"),
         ]),
 ];
+
+const fn one_hots(revision: u8) -> Operation {
+    let row = Operation::new("OneHot", revision, one_hot).inputs(4, 4).shaped_by(&[1]).requires(&["axis"]);
+    row.ties(Ties::Inputs(&[2, 3])).accepts(Accepts::Bits).evaluate(Exact(evaluate::one_hot))
+}
 
 const AXIS: Attr = Attr::new("axis", AttrKind::Int).default("0");
 

@@ -14,33 +14,15 @@ pub(super) const ROWS: &[Operation] = &[
     Operation::new("NonMaxSuppression", 1, nms_per_class).until(2).inputs(2, 5).attributes(before("output_type", NMS)),
     Operation::new("NonMaxSuppression", 3, nms_per_class).until(3).inputs(2, 5).attributes(NMS),
     Operation::new("NonMaxSuppression", 4, nms_per_batch).until(4).inputs(2, 5).attributes(NMS),
-    Operation::new("NonMaxSuppression", 5, nms)
-        .until(8)
-        .inputs(2, 6)
-        .accepts(Accepts::Real)
-        .floats(&[1, 3, 4, 5])
-        .attributes(NMS),
-    Operation::new("NonMaxSuppression", 9, nms)
-        .inputs(2, 6)
-        .accepts(Accepts::Real)
-        .floats(&[1, 3, 4, 5])
-        .attributes(NMS),
+    row(5).until(8),
+    row(9),
     Operation::new("NMSRotated", 13, nms).inputs(5, 5).accepts(Accepts::Real).floats(&[1, 3, 4]).attributes(&[
         SORT_DESCENDING,
         INDEX_TYPE,
         Attr::new("clockwise", AttrKind::Bool).default("true"),
     ]),
-    Operation::new("MulticlassNms", 8, multiclass_nms)
-        .until(8)
-        .inputs(2, 2)
-        .ties(Ties::All)
-        .accepts(Accepts::Real)
-        .attributes(MULTICLASS),
-    Operation::new("MulticlassNms", 9, multiclass_nms)
-        .inputs(2, 3)
-        .ties(Ties::Inputs(&[0, 1]))
-        .accepts(Accepts::Real)
-        .attributes(MULTICLASS),
+    multiclass(8).until(8).inputs(2, 2).ties(Ties::All),
+    multiclass(9).inputs(2, 3).ties(Ties::Inputs(&[0, 1])),
     Operation::new("MatrixNms", 8, matrix_nms).inputs(2, 2).ties(Ties::All).accepts(Accepts::Real).attributes(&[
         SORT_TYPE,
         INDEX_TYPE,
@@ -55,6 +37,15 @@ pub(super) const ROWS: &[Operation] = &[
         Attr::new("normalized", AttrKind::Bool).default("true"),
     ]),
 ];
+
+const fn row(revision: u8) -> Operation {
+    let row = Operation::new("NonMaxSuppression", revision, nms).inputs(2, 6);
+    row.accepts(Accepts::Real).floats(&[1, 3, 4, 5]).attributes(NMS)
+}
+
+const fn multiclass(revision: u8) -> Operation {
+    Operation::new("MulticlassNms", revision, multiclass_nms).accepts(Accepts::Real).attributes(MULTICLASS)
+}
 
 const SORT_DESCENDING: Attr = Attr::new("sort_result_descending", AttrKind::Bool).default("true");
 const INDEX_TYPE: Attr = Attr::new("output_type", AttrKind::Type).default("i64");

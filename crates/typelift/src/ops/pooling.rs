@@ -1,53 +1,39 @@
 //! Pooling, with a window or with a given output size.
 
+use super::attributes::before;
 use super::common::{attribute_axis, check_rank, dim, dim_between, index_type};
 use super::convolution::{AUTO_PAD, DILATIONS, PADS_BEGIN, PADS_END, STRIDES, ceil_div, floor_div, per_axis};
 use super::{Attr, AttrKind, Context, Fault, List, Operation, Spread};
 use crate::findings::{Text, message};
 use crate::model::shape::{Dim, Shape};
 
-pub(super) const ROWS: &[Operation] =
-    &[
-        Operation::new("AvgPool", 1, pool)
-            .wraps()
-            .requires(&["kernel", "strides", "pads_begin", "pads_end"])
-            .until(13)
-            .attributes(&[STRIDES, PADS_BEGIN, PADS_END, KERNEL, AUTO_PAD, ROUNDING_TYPE, EXCLUDE_PAD]),
-        Operation::new("AvgPool", 14, pool)
-            .wraps()
-            .requires(&["kernel", "strides", "pads_begin", "pads_end"])
-            .until(15)
-            .attributes(&[STRIDES, PADS_BEGIN, PADS_END, KERNEL, AUTO_PAD, ROUNDING_TYPE, EXCLUDE_PAD]),
-        Operation::new("AvgPool", 16, pool)
-            .wraps()
-            .requires(&["kernel", "strides", "pads_begin", "pads_end"])
-            .attributes(&[STRIDES, DILATIONS, PADS_BEGIN, PADS_END, KERNEL, AUTO_PAD, ROUNDING_TYPE, EXCLUDE_PAD]),
-        Operation::new("MaxPool", 1, pool)
-            .spreads_on(&[Spread::Quantized])
-            .requires(&["kernel", "strides", "pads_begin", "pads_end"])
-            .until(7)
-            .attributes(&[STRIDES, PADS_BEGIN, PADS_END, KERNEL, AUTO_PAD, ROUNDING_TYPE]),
-        Operation::new("MaxPool", 8, max_pool)
-            .spreads_on(&[Spread::Quantized])
-            .requires(&["kernel", "strides", "pads_begin", "pads_end"])
-            .until(13)
-            .attributes(&[
-                STRIDES,
-                DILATIONS,
-                PADS_BEGIN,
-                PADS_END,
-                KERNEL,
-                AUTO_PAD,
-                ROUNDING_TYPE,
-                INDEX_ELEMENT_TYPE,
-                AXIS,
-            ]),
-        Operation::new("MaxPool", 14, max_pool).requires(&["kernel", "strides", "pads_begin", "pads_end"]).attributes(
-            &[STRIDES, DILATIONS, PADS_BEGIN, PADS_END, KERNEL, AUTO_PAD, ROUNDING_TYPE, INDEX_ELEMENT_TYPE, AXIS],
-        ),
-        Operation::new("AdaptiveAvgPool", 8, adaptive_avg_pool).inputs(2, 2),
-        Operation::new("AdaptiveMaxPool", 8, adaptive_max_pool).inputs(2, 2).attributes(&[INDEX_ELEMENT_TYPE]),
-    ];
+pub(super) const ROWS: &[Operation] = &[
+    window("AvgPool", 1, pool).wraps().until(13).attributes(AVERAGE),
+    window("AvgPool", 14, pool).wraps().until(15).attributes(AVERAGE),
+    window("AvgPool", 16, pool).wraps().attributes(&[
+        STRIDES,
+        DILATIONS,
+        PADS_BEGIN,
+        PADS_END,
+        KERNEL,
+        AUTO_PAD,
+        ROUNDING_TYPE,
+        EXCLUDE_PAD,
+    ]),
+    window("MaxPool", 1, pool).spreads_on(&[Spread::Quantized]).until(7).attributes(before("exclude-pad", AVERAGE)),
+    window("MaxPool", 8, max_pool).spreads_on(&[Spread::Quantized]).until(13).attributes(MAX),
+    window("MaxPool", 14, max_pool).attributes(MAX),
+    Operation::new("AdaptiveAvgPool", 8, adaptive_avg_pool).inputs(2, 2),
+    Operation::new("AdaptiveMaxPool", 8, adaptive_max_pool).inputs(2, 2).attributes(&[INDEX_ELEMENT_TYPE]),
+];
+
+const fn window(name: &'static str, revision: u8, infer: fn(&mut Context) -> Result<(), Fault>) -> Operation {
+    Operation::new(name, revision, infer).requires(&["kernel", "strides", "pads_begin", "pads_end"])
+}
+
+const AVERAGE: &[Attr] = &[STRIDES, PADS_BEGIN, PADS_END, KERNEL, AUTO_PAD, ROUNDING_TYPE, EXCLUDE_PAD];
+const MAX: &[Attr] =
+    &[STRIDES, DILATIONS, PADS_BEGIN, PADS_END, KERNEL, AUTO_PAD, ROUNDING_TYPE, INDEX_ELEMENT_TYPE, AXIS];
 
 const KERNEL: Attr = Attr::new("kernel", AttrKind::Ints).default("");
 const ROUNDING_TYPE: Attr =

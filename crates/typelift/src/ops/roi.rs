@@ -27,30 +27,15 @@ pub(super) const ROWS: &[Operation] = &[
         Attr::new("spatial_bins_x", AttrKind::Int).default("0"),
         Attr::new("spatial_bins_y", AttrKind::Int).default("0"),
     ]),
-    Operation::new("ROIAlign", 3, roi_align)
-        .until(8)
-        .requires(&["pooled_h", "pooled_w"])
-        .inputs(3, 3)
-        .ties(Ties::Inputs(&[0, 1]))
-        .accepts(Accepts::Real)
-        .attributes(before("aligned_mode", ALIGN)),
-    Operation::new("ROIAlign", 9, roi_align)
-        .requires(&["pooled_h", "pooled_w"])
-        .inputs(3, 3)
-        .ties(Ties::Inputs(&[0, 1]))
-        .accepts(Accepts::Real)
-        .attributes(ALIGN),
-    Operation::new("ROIAlignRotated", 15, roi_align)
-        .inputs(3, 3)
-        .ties(Ties::Inputs(&[0, 1]))
-        .accepts(Accepts::Real)
-        .attributes(&[
-            POOLED_H,
-            POOLED_W,
-            SAMPLING,
-            SPATIAL_SCALE,
-            Attr::new("clockwise_mode", AttrKind::Bool).default("false"),
-        ]),
+    align("ROIAlign", 3).until(8).requires(&["pooled_h", "pooled_w"]).attributes(before("aligned_mode", ALIGN)),
+    align("ROIAlign", 9).requires(&["pooled_h", "pooled_w"]).attributes(ALIGN),
+    align("ROIAlignRotated", 15).attributes(&[
+        POOLED_H,
+        POOLED_W,
+        SAMPLING,
+        SPATIAL_SCALE,
+        Attr::new("clockwise_mode", AttrKind::Bool).default("false"),
+    ]),
     Operation::new("ROIPooling", 0, roi_pooling)
         .requires(&["pooled_h", "pooled_w", "spatial_scale"])
         .since(2)
@@ -81,6 +66,10 @@ pub(super) const ROWS: &[Operation] = &[
         .accepts(Accepts::Real)
         .attributes(&[Attr::new("max_rois", AttrKind::Int).default("0")]),
 ];
+
+const fn align(name: &'static str, revision: u8) -> Operation {
+    Operation::new(name, revision, roi_align).inputs(3, 3).ties(Ties::Inputs(&[0, 1])).accepts(Accepts::Real)
+}
 
 const OUTPUT_DIM: Attr = Attr::new("output_dim", AttrKind::Int).default("0");
 const SPATIAL_SCALE: Attr = Attr::new("spatial_scale", AttrKind::Float).default("0");

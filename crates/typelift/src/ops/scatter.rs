@@ -9,37 +9,30 @@ use crate::findings::message;
 use crate::model::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
-    Operation::new("ScatterElementsUpdate", 3, scatter_elements)
-        .evaluate(Evaluate::Ends(DATA_AND_UPDATES, evaluate::scatter_elements_update))
-        .until(11)
-        .inputs(4, 4)
-        .ties(DATA),
-    Operation::new("ScatterElementsUpdate", 12, scatter_elements)
-        .evaluate(Evaluate::Ends(DATA_AND_UPDATES, evaluate::scatter_elements_update))
-        .inputs(4, 4)
-        .ties(DATA)
-        .attributes(&[
-            Attr::new("reduction", AttrKind::Enum(&["none", "sum", "prod", "min", "max", "mean"])).default("none"),
-            Attr::new("use_init_val", AttrKind::Bool).default("true"),
-        ]),
-    Operation::new("ScatterNDUpdate", 3, scatter_nd)
-        .evaluate(Evaluate::Ends(DATA_AND_UPDATES, evaluate::scatter_nd_update))
-        .since(4)
-        .until(14)
-        .inputs(3, 3)
-        .ties(DATA),
-    Operation::new("ScatterNDUpdate", 15, scatter_nd)
-        .evaluate(Evaluate::Ends(DATA_AND_UPDATES, evaluate::scatter_nd_update))
-        .inputs(3, 3)
-        .ties(DATA)
-        .attributes(&[
-            Attr::new("reduction", AttrKind::Enum(&["none", "sum", "sub", "prod", "min", "max"])).default("none")
-        ]),
+    elements(3).until(11),
+    elements(12).attributes(&[
+        Attr::new("reduction", AttrKind::Enum(&["none", "sum", "prod", "min", "max", "mean"])).default("none"),
+        Attr::new("use_init_val", AttrKind::Bool).default("true"),
+    ]),
+    nd(3).since(4).until(14),
+    nd(15).attributes(&[
+        Attr::new("reduction", AttrKind::Enum(&["none", "sum", "sub", "prod", "min", "max"])).default("none")
+    ]),
     Operation::new("ScatterUpdate", 3, scatter_update)
         .evaluate(Evaluate::Ends(DATA_AND_UPDATES, evaluate::scatter_update))
         .inputs(4, 4)
         .ties(DATA),
 ];
+
+const fn elements(revision: u8) -> Operation {
+    let row = Operation::new("ScatterElementsUpdate", revision, scatter_elements).inputs(4, 4).ties(DATA);
+    row.evaluate(Evaluate::Ends(DATA_AND_UPDATES, evaluate::scatter_elements_update))
+}
+
+const fn nd(revision: u8) -> Operation {
+    let row = Operation::new("ScatterNDUpdate", revision, scatter_nd).inputs(3, 3).ties(DATA);
+    row.evaluate(Evaluate::Ends(DATA_AND_UPDATES, evaluate::scatter_nd_update))
+}
 
 const DATA: Ties = Ties::Inputs(&[0, 2]);
 /// Bit set of the inputs data and updates, for [`Evaluate::Ends`].

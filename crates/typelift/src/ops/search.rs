@@ -25,32 +25,20 @@ pub(super) const ROWS: &[Operation] = &[
         Attr::new("right_mode", AttrKind::Bool).default("false"),
         Attr::new("output_type", AttrKind::Type).default("i64"),
     ]),
-    Operation::new("TopK", 1, top_k)
-        .shaped_by(&[1])
-        .requires(&["axis", "mode", "sort"])
-        .evaluate(Evaluate::Exact(evaluate::top_k))
-        .until(2)
-        .inputs(2, 2)
-        .attributes(TOP_K),
-    Operation::new("TopK", 3, top_k)
-        .shaped_by(&[1])
-        .requires(&["axis", "mode", "sort"])
-        .evaluate(Evaluate::Exact(evaluate::top_k))
-        .until(10)
-        .inputs(2, 2)
-        .attributes(TOP_K),
-    Operation::new("TopK", 11, top_k)
-        .shaped_by(&[1])
-        .requires(&["axis", "mode", "sort"])
-        .evaluate(Evaluate::Exact(evaluate::top_k))
-        .inputs(2, 2)
-        .attributes(&[AXIS, MODE, SORT, INDEX_TYPE, Attr::new("stable", AttrKind::Bool).default("false")]),
+    top_ks(1).until(2).attributes(TOP_K),
+    top_ks(3).until(10).attributes(TOP_K),
+    top_ks(11).attributes(&[AXIS, MODE, SORT, INDEX_TYPE, Attr::new("stable", AttrKind::Bool).default("false")]),
     Operation::new("Unique", 10, unique).inputs(1, 2).attributes(&[
         Attr::new("sorted", AttrKind::Bool).default("true"),
         Attr::new("index_element_type", AttrKind::Type).default("i64"),
         Attr::new("count_element_type", AttrKind::Type).default("i64"),
     ]),
 ];
+
+const fn top_ks(revision: u8) -> Operation {
+    let row = Operation::new("TopK", revision, top_k).inputs(2, 2).shaped_by(&[1]);
+    row.requires(&["axis", "mode", "sort"]).evaluate(Evaluate::Exact(evaluate::top_k))
+}
 
 const AXIS: Attr = Attr::new("axis", AttrKind::Int).default("0");
 const MODE: Attr = Attr::new("mode", AttrKind::Enum(&["max", "min"])).default("max");
