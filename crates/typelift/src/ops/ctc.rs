@@ -8,11 +8,7 @@ use crate::findings::message;
 use crate::model::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
-    Operation::new("CTCGreedyDecoder", 0, decoder).inputs(2, 2).attributes(&[Attr::new(
-        "ctc_merge_repeated",
-        AttrKind::Bool,
-    )
-    .default("true")]),
+    Operation::new("CTCGreedyDecoder", 0, decoder).inputs(2, 2).attributes(&[MERGES]),
     Operation::new("CTCGreedyDecoderSeqLen", 6, decoder_seq_len).inputs(2, 3).attributes(&[
         Attr::new("merge_repeated", AttrKind::Bool).default("true"),
         Attr::new("classes_index_type", AttrKind::Type).default("i32"),
@@ -24,6 +20,8 @@ pub(super) const ROWS: &[Operation] = &[
         Attr::new("unique", AttrKind::Bool).default("false"),
     ]),
 ];
+
+const MERGES: Attr = Attr::new("ctc_merge_repeated", AttrKind::Bool).default("true");
 
 fn decoder(cx: &mut Context) -> Result<(), Fault> {
     check_rank(cx, 0, "logits", &[3])?;

@@ -36,11 +36,7 @@ pub(super) const ROWS: &[Operation] = &[
     float_function("Exp", 0).evaluate(Exact(|_, x| evaluate::function(x, f64::exp, f64::trunc))),
     unary("Floor", 0).evaluate(Exact(|_, x| evaluate::number(x, &[I8, I16, U8, U16], |x| x, f64::floor))),
     unary("Gelu", 0).since(2).until(6).accepts(Accepts::Real),
-    unary("Gelu", 7).evaluate(Exact(evaluate::gelu)).accepts(Accepts::Real).attributes(&[Attr::new(
-        "approximation_mode",
-        AttrKind::Enum(&["erf", "tanh"]),
-    )
-    .default("erf")]),
+    unary("Gelu", 7).evaluate(Exact(evaluate::gelu)).accepts(Accepts::Real).attributes(&[APPROXIMATION]),
     unary("HSigmoid", 5)
         .evaluate(Exact(|_, x| evaluate::activation(x, HALF_AND_SINGLE, |x| (x + 3.0).clamp(0.0, 6.0) / 6.0))),
     unary("HSwish", 4)
@@ -58,11 +54,7 @@ pub(super) const ROWS: &[Operation] = &[
     unary("Relu", 0)
         .spreads_on(&[Spread::Kept, Spread::Quantized])
         .evaluate(Exact(|_, x| evaluate::number(x, &[], |x| x.max(0), |x| x.max(0.0)))),
-    unary("Round", 5).evaluate(Exact(evaluate::round)).accepts(Accepts::Any).attributes(&[Attr::new(
-        "mode",
-        AttrKind::Enum(&["half_to_even", "half_away_from_zero"]),
-    )
-    .default("half_to_even")]),
+    unary("Round", 5).evaluate(Exact(evaluate::round)).accepts(Accepts::Any).attributes(&[ROUNDING]),
     float_function("Sigmoid", 0).evaluate(Exact(|_, x| {
         evaluate::function(x, |x| 1.0 / (1.0 + (-x).exp()), |s| if s > 0.5 { 1.0 } else { 0.0 })
     })),
@@ -158,6 +150,9 @@ pub(super) const ROWS: &[Operation] = &[
     Operation::new("PRelu", 0, same).evaluate(Exact(evaluate::prelu)).inputs(2, 2),
 ];
 
+const APPROXIMATION: Attr = Attr::new("approximation_mode", AttrKind::Enum(&["erf", "tanh"])).default("erf");
+const ROUNDING: Attr =
+    Attr::new("mode", AttrKind::Enum(&["half_to_even", "half_away_from_zero"])).default("half_to_even");
 const HALF_AND_SINGLE: &[ElementType] = &[Bf16, F16, F32];
 
 pub(super) const AUTO_BROADCAST: Attr =

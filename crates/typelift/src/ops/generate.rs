@@ -12,11 +12,7 @@ use crate::findings::message;
 use crate::model::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
-    Operation::new("Eye", 9, eye).evaluate(Exact(evaluate::eye)).inputs(3, 4).attributes(&[Attr::new(
-        "output_type",
-        AttrKind::Type,
-    )
-    .default("dynamic")]),
+    Operation::new("Eye", 9, eye).evaluate(Exact(evaluate::eye)).inputs(3, 4).attributes(&[OUTPUT_TYPE]),
     Operation::new("Multinomial", 13, multinomial).random().inputs(2, 2).accepts(Accepts::Real).attributes(&[
         Attr::new("convert_type", AttrKind::Type).default("dynamic"),
         Attr::new("with_replacement", AttrKind::Bool).default("false"),
@@ -43,6 +39,8 @@ pub(super) const ROWS: &[Operation] = &[
             Attr::new("alignment", AttrKind::Enum(&["tensorflow", "pytorch"])).default("tensorflow"),
         ]),
 ];
+
+const OUTPUT_TYPE: Attr = Attr::new("output_type", AttrKind::Type).default("dynamic");
 
 const fn one_hots(revision: u8) -> Operation {
     let row = Operation::new("OneHot", revision, one_hot).inputs(4, 4).shaped_by(&[1]).requires(&["axis"]);

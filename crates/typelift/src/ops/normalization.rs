@@ -9,19 +9,8 @@ use crate::findings::message;
 use crate::model::shape::Dim;
 
 pub(super) const ROWS: &[Operation] = &[
-    Operation::new("BatchNormInference", 0, |cx| normalize_batch(cx, 2, [0, 1, 3, 4]))
-        .requires(&["epsilon"])
-        .until(4)
-        .inputs(5, 5)
-        .ties(Ties::All)
-        .accepts(Accepts::Real)
-        .attributes(&[EPSILON]),
-    Operation::new("BatchNormInference", 5, |cx| normalize_batch(cx, 0, [1, 2, 3, 4]))
-        .requires(&["epsilon"])
-        .inputs(5, 5)
-        .ties(Ties::All)
-        .accepts(Accepts::Real)
-        .attributes(&[EPSILON]),
+    batch(0, |cx| normalize_batch(cx, 2, [0, 1, 3, 4])).until(4),
+    batch(5, |cx| normalize_batch(cx, 0, [1, 2, 3, 4])),
     Operation::new("GroupNormalization", 12, group_norm)
         .requires(&["num_groups", "epsilon"])
         .inputs(3, 3)
@@ -58,18 +47,20 @@ pub(super) const ROWS: &[Operation] = &[
         .requires(&["eps", "eps_mode"])
         .inputs(2, 2)
         .attributes(&[EPS, Attr::new("eps_mode", AttrKind::Enum(&["add", "max"])).default("add")]),
-    Operation::new("LogSoftmax", 5, softmax).attributes(&[Attr::new("axis", AttrKind::Int).default("1")]),
+    Operation::new("LogSoftmax", 5, softmax).attributes(&[AXIS]),
     Operation::new("Softmax", 1, softmax_from_start)
         .evaluate(Exact(evaluate::softmax))
         .until(7)
         .attributes(&[Attr::new("axis", AttrKind::Unsigned).default("0")]),
-    Operation::new("Softmax", 8, softmax).evaluate(Exact(evaluate::softmax)).attributes(&[Attr::new(
-        "axis",
-        AttrKind::Int,
-    )
-    .default("1")]),
+    Operation::new("Softmax", 8, softmax).evaluate(Exact(evaluate::softmax)).attributes(&[AXIS]),
 ];
 
+const fn batch(revision: u8, infer: fn(&mut Context) -> Result<(), Fault>) -> Operation {
+    let row = Operation::new("BatchNormInference", revision, infer).inputs(5, 5).requires(&["epsilon"]);
+    row.ties(Ties::All).accepts(Accepts::Real).attributes(&[EPSILON])
+}
+
+const AXIS: Attr = Attr::new("axis", AttrKind::Int).default("1");
 const EPSILON: Attr = Attr::new("epsilon", AttrKind::Float).default("0");
 const EPS: Attr = Attr::new("eps", AttrKind::Float).default("0");
 const NORMALIZE_VARIANCE: Attr = Attr::new("normalize_variance", AttrKind::Bool).default("true");

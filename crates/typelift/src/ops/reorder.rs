@@ -17,17 +17,15 @@ pub(super) const ROWS: &[Operation] = &[
     Operation::new("Inverse", 14, inverse)
         .accepts(Accepts::Real)
         .attributes(&[Attr::new("adjoint", AttrKind::Bool).default("false")]),
-    Operation::new("Reverse", 1, reverse).until(1).inputs(2, 2).attributes(&[Attr::new(
-        "mode",
-        AttrKind::Enum(&["index", "mask"]),
-    )
-    .default("index")]),
+    Operation::new("Reverse", 1, reverse).until(1).inputs(2, 2).attributes(&[REVERSE_MODE]),
     Operation::new("ReverseSequence", 0, reverse_sequence).inputs(2, 2).attributes(&[
         Attr::new("batch_axis", AttrKind::Int).default("0"),
         Attr::new("seq_axis", AttrKind::Int).default("1"),
     ]),
     Operation::new("Roll", 7, roll).inputs(3, 3),
 ];
+
+const REVERSE_MODE: Attr = Attr::new("mode", AttrKind::Enum(&["index", "mask"])).default("index");
 
 fn same(cx: &mut Context) {
     cx.output(cx.element_type(0), cx.shape(0).clone());

@@ -16,11 +16,7 @@ pub(super) const ROWS: &[Operation] = &[
         Attr::new("output_type", AttrKind::Type).default("dynamic"),
         Attr::new("with_right_bound", AttrKind::Bool).default("true"),
     ]),
-    Operation::new("NonZero", 3, non_zero).evaluate(Evaluate::Exact(evaluate::non_zero)).attributes(&[Attr::new(
-        "output_type",
-        AttrKind::Type,
-    )
-    .default("i64")]),
+    Operation::new("NonZero", 3, non_zero).evaluate(Evaluate::Exact(evaluate::non_zero)).attributes(&[OUTPUT_TYPE]),
     Operation::new("SearchSorted", 15, search_sorted).inputs(2, 2).ties(Ties::All).attributes(&[
         Attr::new("right_mode", AttrKind::Bool).default("false"),
         Attr::new("output_type", AttrKind::Type).default("i64"),
@@ -34,6 +30,8 @@ pub(super) const ROWS: &[Operation] = &[
         Attr::new("count_element_type", AttrKind::Type).default("i64"),
     ]),
 ];
+
+const OUTPUT_TYPE: Attr = Attr::new("output_type", AttrKind::Type).default("i64");
 
 const fn top_ks(revision: u8) -> Operation {
     let row = Operation::new("TopK", revision, top_k).inputs(2, 2).shaped_by(&[1]);

@@ -10,13 +10,11 @@ use crate::findings::message;
 use crate::model::shape::{Dim, Shape};
 
 pub(super) const ROWS: &[Operation] = &[
-    Operation::new("SegmentMax", 16, segment_max).inputs(2, 3).attributes(&[Attr::new(
-        "fill_mode",
-        AttrKind::Enum(&["zero", "lowest"]),
-    )
-    .default("zero")]),
+    Operation::new("SegmentMax", 16, segment_max).inputs(2, 3).attributes(&[FILL_MODE]),
     Operation::new("SparseFillEmptyRows", 16, sparse_fill_empty_rows).inputs(4, 4).ties(Ties::Inputs(&[1, 2])),
 ];
+
+const FILL_MODE: Attr = Attr::new("fill_mode", AttrKind::Enum(&["zero", "lowest"])).default("zero");
 
 fn segment_max(cx: &mut Context) -> Result<(), Fault> {
     check_type_in(cx, 1, "segment_ids", INDEX_OR_DYNAMIC)?;

@@ -31,12 +31,10 @@ pub(super) const ROWS: &[Operation] = &[
         ]),
     Operation::new("Result", 0, as_data).kind(LayerKind::Result),
     Operation::new("ShapeOf", 0, |cx| shape_as(cx, ElementType::I64)).until(2).evaluate(Evaluate::Source(shape_values)),
-    Operation::new("ShapeOf", 3, shape_of).and(17).evaluate(Evaluate::Source(shape_values)).attributes(&[Attr::new(
-        "output_type",
-        AttrKind::Type,
-    )
-    .default("dynamic")]),
+    Operation::new("ShapeOf", 3, shape_of).and(17).evaluate(Evaluate::Source(shape_values)).attributes(&[OUTPUT_TYPE]),
 ];
+
+const OUTPUT_TYPE: Attr = Attr::new("output_type", AttrKind::Type).default("dynamic");
 
 fn parameter(cx: &mut Context) -> Result<(), Fault> {
     if cx.layer.attributes().is_empty() {
