@@ -4,10 +4,10 @@ use foldhash::HashSet;
 use typelift::edit::Edit;
 use typelift::graph::{EditError, Place, PortMapEntry};
 use typelift::ops::{self, LayerKind};
-use typelift::{Layer, LayerId, Model};
+use typelift::{Layer, LayerId, Model, Output};
 
-use super::Judge;
 use super::search::{Halt, Search};
+use super::{Judge, keep};
 
 /// Above this number of layers, steps for single layers of a body would take too many runs.
 const MOST_LAYERS: usize = 24;
@@ -25,15 +25,9 @@ pub(super) fn lifted<J: Judge>(search: &mut Search<'_, J>) -> Result<bool, Halt<
     let mut candidates = Vec::new();
     for (id, at) in bodies {
         candidates.push(search.best.body_alone(id, at).map(|(model, _)| model));
-        candidates.push(inlined(&search.best, id, at));
+        candidates.push(keep::edited(&search.best, |graph| graph.inline(id, at)));
     }
     Ok(search.accept_first("a body replaced its layer", candidates)?.is_some())
-}
-
-fn inlined(model: &Model, id: LayerId, at: usize) -> Option<Model> {
-    let mut model = model.clone();
-    model.edit(|graph| graph.inline(id, at)).ok()?;
-    Some(model)
 }
 
 /// Replaces layers of bodies by constants, first large runs of them, then single ones. Bypasses those that are left.
@@ -41,7 +35,7 @@ pub(super) fn emptied<J: Judge>(search: &mut Search<'_, J>) -> Result<(), Halt<J
     let places: Vec<Place> = search.best.walk().map(|(place, _)| place).filter(|place| !place.is_model()).collect();
     for place in places {
         let Some(graph) = search.best.graph_at(&place) else { continue };
-        let mut rest = super::keep::in_order(graph);
+        let mut rest = keep::in_order(graph);
         let mut length = rest.len();
         while length > 0 {
             let mut start = 0;
@@ -100,29 +94,22 @@ fn without_end(model: &Model, end: &BodyEnd) -> Option<Model> {
     let &BodyEnd { ref place, layer, at, id, is_input } = end;
     let owner = model.graph_at(place)?.layer(layer)?;
     let removed = if is_input { vec![(at, id)] } else { results_of_output(owner, at, id)? };
-    let mut model = model.clone();
-    model
-        .edit(|graph| {
-            let mut graph = graph.at(place)?;
-            let sources: Vec<LayerId> =
-                graph.producers(layer).into_iter().flatten().map(|source| source.layer).collect();
-            for (at, id) in removed {
-                let mut body = graph.body(layer, at)?;
-                if is_input && body.users(id).next().is_some() {
-                    let zeros = zeros(&body, id.output(0)).ok_or(EditError::NoOutput(id.output(0)))?;
-                    let constant = body.constant(zeros.0, &zeros.1, &zeros.2)?;
-                    let uses: Vec<_> = body.consumers(id.output(0)).collect();
-                    body.connect_all(uses.into_iter().map(|input| (constant, input)))?;
-                }
-                remove_end(&mut graph, layer, at, id)?;
-                remove_loose_results(&mut graph, layer, at)?;
+    keep::edited(model, |graph| {
+        let mut graph = graph.at(place)?;
+        let sources: Vec<LayerId> = graph.producers(layer).into_iter().flatten().map(|source| source.layer).collect();
+        for (at, id) in removed {
+            let mut body = graph.body(layer, at)?;
+            if is_input && body.users(id).next().is_some() {
+                let zeros = zeros(&mut body, id.output(0))?;
+                keep::move_uses(&mut body, id.output(0), zeros)?;
             }
-            let sources: Vec<LayerId> = sources.into_iter().filter(|&id| graph.layer(id).is_some()).collect();
-            graph.remove_unused(sources)?;
-            if place.is_model() { super::keep::remove_lone_inputs(&mut graph) } else { Ok(()) }
-        })
-        .ok()?;
-    Some(model)
+            remove_end(&mut graph, layer, at, id)?;
+            remove_loose_results(&mut graph, layer, at)?;
+        }
+        let sources: Vec<LayerId> = sources.into_iter().filter(|&id| graph.layer(id).is_some()).collect();
+        graph.remove_unused(sources)?;
+        if place.is_model() { keep::remove_lone_inputs(&mut graph) } else { Ok(()) }
+    })
 }
 
 /// The Results of all bodies that feed the same output of the layer; `None` if the layer needs that output.
@@ -163,54 +150,48 @@ fn remove_loose_results(graph: &mut Edit<'_>, layer: LayerId, at: usize) -> Resu
 /// Connects the uses of one layer of a body to one of its inputs. True if that was interesting.
 fn bypassed<J: Judge>(search: &mut Search<'_, J>, place: &Place) -> Result<bool, Halt<J>> {
     let Some(graph) = search.best.graph_at(place) else { return Ok(false) };
-    let order = super::keep::in_order(graph);
+    let order = keep::in_order(graph);
     if order.len() > MOST_LAYERS {
         return Ok(false);
     }
     let ways = order.into_iter().flat_map(|id: LayerId| (0..graph.producers(id).len()).map(move |input| (id, input)));
-    let candidates = ways.map(|(id, input)| super::keep::bypassed(&search.best, place, id, input)).collect();
+    let candidates = ways.map(|(id, input)| keep::bypassed(&search.best, place, id, input)).collect();
     Ok(search.accept_first("fewer layers in a body", candidates)?.is_some())
 }
 
 /// The model with these layers of a body replaced by zeros; `None` if a shape is dynamic.
 fn without(model: &Model, place: &Place, layers: &HashSet<LayerId>) -> Option<Model> {
-    let mut model = model.clone();
-    model
-        .edit(|graph| {
-            let mut graph = graph.at(place)?;
-            let mut sorted: Vec<LayerId> = layers.iter().copied().collect();
-            sorted.sort_unstable();
-            for &id in &sorted {
-                let ports = graph.layer(id).map_or(0, |layer| layer.outputs().len());
-                for tensor in (0..ports).map(|port| id.output(port)) {
-                    let uses: Vec<_> = graph.consumers(tensor).filter(|input| !layers.contains(&input.layer)).collect();
-                    if uses.is_empty() {
-                        continue;
-                    }
-                    let zeros = zeros(&graph, tensor).ok_or(EditError::NoOutput(tensor))?;
-                    let constant = graph.constant(zeros.0, &zeros.1, &zeros.2)?;
-                    graph.connect_all(uses.into_iter().map(|input| (constant, input)))?;
+    keep::edited(model, |graph| {
+        let mut graph = graph.at(place)?;
+        let sorted = keep::sorted(layers);
+        for &id in &sorted {
+            let ports = graph.layer(id).map_or(0, |layer| layer.outputs().len());
+            for tensor in (0..ports).map(|port| id.output(port)) {
+                let uses: Vec<_> = graph.consumers(tensor).filter(|input| !layers.contains(&input.layer)).collect();
+                if !uses.is_empty() {
+                    let zeros = zeros(&mut graph, tensor)?;
+                    graph.connect_all(uses.into_iter().map(|input| (zeros, input)))?;
                 }
             }
-            let sources: Vec<LayerId> =
-                sorted.iter().flat_map(|&id| graph.producers(id)).flatten().map(|source| source.layer).collect();
-            graph.remove_all(&sorted)?;
-            let left: Vec<LayerId> = sources
-                .into_iter()
-                .filter(|&id| graph.layer(id).is_some_and(|layer| ops::kind(layer) == LayerKind::Constant))
-                .collect();
-            let left: HashSet<LayerId> = left.into_iter().collect();
-            graph.remove_unused(left).map(drop)
-        })
-        .ok()?;
-    Some(model)
+        }
+        let sources: Vec<LayerId> =
+            sorted.iter().flat_map(|&id| graph.producers(id)).flatten().map(|source| source.layer).collect();
+        graph.remove_all(&sorted)?;
+        let is_constant = |id: &LayerId| graph.layer(*id).is_some_and(|it| ops::kind(it) == LayerKind::Constant);
+        let left: HashSet<LayerId> = sources.into_iter().filter(is_constant).collect();
+        graph.remove_unused(left).map(drop)
+    })
 }
 
-fn zeros(graph: &Edit<'_>, tensor: typelift::Output) -> Option<(typelift::promote::ElementType, Vec<i64>, Vec<u8>)> {
+/// Adds a constant of zeros like a tensor.
+fn zeros(graph: &mut Edit<'_>, tensor: Output) -> Result<Output, EditError> {
     /// Maximum size in bytes of a constant that replaces a layer.
     const MOST: u128 = 1 << 20;
-    let port = graph.output(tensor)?;
-    let (dims, count) = (port.shape().to_static()?, port.shape().element_count()?);
-    let size = typelift::values::stored_size(port.element_type(), count).filter(|&size| size <= MOST)?;
-    Some((port.element_type(), dims, vec![0; size as usize]))
+    let port = graph.output(tensor).ok_or(EditError::NoOutput(tensor))?;
+    let (ty, dims) = (port.element_type(), port.shape().to_static());
+    let size = port.shape().element_count().and_then(|count| typelift::values::stored_size(ty, count));
+    let (Some(dims), Some(size)) = (dims, size.filter(|&size| size <= MOST)) else {
+        return Err(EditError::NoOutput(tensor));
+    };
+    graph.constant(ty, &dims, &vec![0; size as usize])
 }

@@ -37,17 +37,34 @@ fn computes(kind: LayerKind) -> bool {
     !matches!(kind, LayerKind::Parameter | LayerKind::Constant) && !is_own(kind)
 }
 
+/// A copy of the model with these edits; `None` if one of them is refused.
+pub(super) fn edited<T>(model: &Model, edits: impl FnOnce(&mut Edit<'_>) -> Result<T, EditError>) -> Option<Model> {
+    let mut model = model.clone();
+    model.edit(edits).ok()?;
+    Some(model)
+}
+
+/// Connects all uses of a tensor to another one.
+pub(super) fn move_uses(graph: &mut Edit<'_>, from: Output, to: Output) -> Result<(), EditError> {
+    let uses: Vec<_> = graph.consumers(from).collect();
+    graph.connect_all(uses.into_iter().map(|input| (to, input)))
+}
+
+pub(super) fn sorted(set: &HashSet<LayerId>) -> Vec<LayerId> {
+    let mut sorted: Vec<LayerId> = set.iter().copied().collect();
+    sorted.sort_unstable();
+    sorted
+}
+
 /// Constants that they use are kept, and other tensors that they use become inputs. A layer without consumers among
 /// them feeds an output. `None` if the edit is not possible.
 pub(super) fn part(model: &Model, keep: &HashSet<LayerId>) -> Option<Model> {
-    let mut part = model.clone();
-    part.edit(|graph| {
+    edited(model, |graph| {
         let kept = with_state(graph, keep);
         let mut aside: HashSet<LayerId> = kept.clone();
         let mut wanted: Vec<(Output, Vec<typelift::Input>)> = Vec::new();
         let mut places: HashMap<Output, usize> = HashMap::default();
-        let mut sorted: Vec<LayerId> = kept.iter().copied().collect();
-        sorted.sort_unstable();
+        let sorted = sorted(&kept);
         for &id in &sorted {
             for (port, source) in graph.producers(id).into_iter().enumerate() {
                 let Some(source) = source.filter(|source| !kept.contains(&source.layer)) else { continue };
@@ -73,8 +90,6 @@ pub(super) fn part(model: &Model, keep: &HashSet<LayerId>) -> Option<Model> {
         let rest: Vec<LayerId> = graph.layers().map(|layer| layer.id()).filter(|id| !aside.contains(id)).collect();
         graph.remove_all(&rest)
     })
-    .ok()?;
-    Some(part)
 }
 
 fn with_state(graph: &Graph, keep: &HashSet<LayerId>) -> HashSet<LayerId> {
@@ -131,18 +146,13 @@ pub(super) fn bypassed(model: &Model, place: &Place, layer: LayerId, input: usiz
     if own.element_type() != fed.element_type() || !own.shape().is_compatible(fed.shape()) {
         return None;
     }
-    let mut model = model.clone();
-    model
-        .edit(|graph| {
-            let mut graph = graph.at(place)?;
-            let uses: Vec<_> = graph.consumers(layer.output(0)).collect();
-            graph.connect_all(uses.into_iter().map(|input| (source, input)))?;
-            graph.remove_unused([layer])?;
-            // An input of a body belongs to the layer around it.
-            if place.is_model() { remove_lone_inputs(&mut graph) } else { Ok(()) }
-        })
-        .ok()?;
-    Some(model)
+    edited(model, |graph| {
+        let mut graph = graph.at(place)?;
+        move_uses(&mut graph, layer.output(0), source)?;
+        graph.remove_unused([layer])?;
+        // An input of a body belongs to the layer around it.
+        if place.is_model() { remove_lone_inputs(&mut graph) } else { Ok(()) }
+    })
 }
 
 /// Removes inputs that no layer uses.

@@ -159,7 +159,7 @@ impl Parts<'_> {
         sets: &[&[LayerId]],
         what: &'static str,
     ) -> Result<Vec<bool>, Halt<J>> {
-        let keys: Vec<Vec<LayerId>> = sets.iter().map(|set| sorted(self.set(set))).collect();
+        let keys: Vec<Vec<LayerId>> = sets.iter().map(|set| keep::sorted(&self.set(set))).collect();
         let mut asked: Vec<Vec<LayerId>> = keys.iter().filter(|key| !self.known.contains_key(*key)).cloned().collect();
         asked.dedup();
         let candidates = asked.iter().map(|key| keep::part(self.whole, &key.iter().copied().collect())).collect();
@@ -215,10 +215,4 @@ impl Parts<'_> {
         }
         Ok(rest)
     }
-}
-
-fn sorted(set: HashSet<LayerId>) -> Vec<LayerId> {
-    let mut sorted: Vec<LayerId> = set.into_iter().collect();
-    sorted.sort_unstable();
-    sorted
 }

@@ -61,15 +61,10 @@ fn inputs_merged<J: Judge>(search: &mut Search<'_, J>) -> Result<bool, Halt<J>> 
 }
 
 fn merged(model: &Model, from: LayerId, to: LayerId) -> Option<Model> {
-    let mut model = model.clone();
-    model
-        .edit(|graph| {
-            let uses: Vec<_> = graph.consumers(from.output(0)).collect();
-            graph.connect_all(uses.into_iter().map(|input| (to.output(0), input)))?;
-            graph.remove(from)
-        })
-        .ok()?;
-    Some(model)
+    keep::edited(model, |graph| {
+        keep::move_uses(graph, from.output(0), to.output(0))?;
+        graph.remove(from)
+    })
 }
 
 /// Removes the metadata of the model, its layers and its tensors.
@@ -102,7 +97,6 @@ fn shorter_dims<J: Judge>(search: &mut Search<'_, J>) -> Result<(), Halt<J>> {
 }
 
 fn with_lengths(model: &Model, lengths: &[Dim]) -> Option<Model> {
-    let mut model = model.clone();
     let shorter = |shape: &Shape| -> Option<Shape> {
         let dims = shape.dims()?;
         let length =
@@ -110,7 +104,6 @@ fn with_lengths(model: &Model, lengths: &[Dim]) -> Option<Model> {
         let new: Shape = dims.iter().map(length).collect();
         (new != *shape).then_some(new)
     };
-    let weights = model.weights().clone();
     let mut inputs = Vec::new();
     let mut constants = Vec::new();
     for layer in model.graph().layers() {
@@ -121,18 +114,16 @@ fn with_lengths(model: &Model, lengths: &[Dim]) -> Option<Model> {
             LayerKind::Constant => {
                 let count =
                     new.element_count().and_then(|count| typelift::values::stored_size(port.element_type(), count))?;
-                let bytes = layer.bytes(&weights)?.get(..usize::try_from(count).ok()?)?.to_vec();
+                let bytes = layer.bytes(model.weights())?.get(..usize::try_from(count).ok()?)?.to_vec();
                 constants.push((layer.id(), port.element_type(), new.to_static()?, bytes));
             }
             _ => {}
         }
     }
-    let edited = model.edit(|graph| {
+    keep::edited(model, |graph| {
         inputs.iter().try_for_each(|(id, shape)| graph.set_attribute(*id, "shape", shape.to_attribute()))?;
         constants.iter().try_for_each(|(id, ty, dims, bytes)| graph.set_constant(*id, *ty, dims, bytes))
-    });
-    edited.ok()?;
-    Some(model)
+    })
 }
 
 fn plainer_attributes<J: Judge>(search: &mut Search<'_, J>) -> Result<(), Halt<J>> {
@@ -148,10 +139,9 @@ fn plainer_attributes<J: Judge>(search: &mut Search<'_, J>) -> Result<(), Halt<J
         changes.extend(plainer);
     }
     let with = |model: &Model, changes: &[(LayerId, String, &'static str)]| {
-        let mut model = model.clone();
-        let edited =
-            model.edit(|graph| changes.iter().try_for_each(|(id, name, value)| graph.set_attribute(*id, name, value)));
-        edited.ok().map(|()| model)
+        keep::edited(model, |graph| {
+            changes.iter().try_for_each(|(id, name, value)| graph.set_attribute(*id, name, value))
+        })
     };
     if changes.is_empty() || changes.len() > MOST_LAYERS {
         return Ok(());
