@@ -623,7 +623,9 @@ impl Asked<'_> {
             let other = self.conversion().unwrap_or(if word == "trtexec" { RUN } else { "convert" });
             let is_other = meant == OVC && word != "export" && !self.models().is_empty();
             let is_run = meant == RUN && self.models().len() == 2;
-            let meant = if is_run { "verify BEFORE.xml AFTER.xml" } else { meant };
+            let is_close = self.options().any(|(name, _)| meanings(name).iter().any(|it| it.starts_with("verify ")));
+            let is_verified = is_run || is_close && meant.starts_with("diff");
+            let meant = if is_verified { "verify BEFORE.xml AFTER.xml" } else { meant };
             return Some(self.said(&self.whole_meaning(if is_other { other } else { meant })));
         }
         if let Some(advice) = not_a_model::file(word) {
@@ -1046,7 +1048,7 @@ impl<'a> Asked<'a> {
                 words.extend(["MODEL.xml"].into_iter().chain(more).map(str::to_owned));
             }
             let is_done = words.iter().any(|word| DONE.contains(&&**word));
-            let writes = ["convert", "rewrite"].contains(&verb.get_name()) && !is_done;
+            let writes = (["convert", "rewrite"].contains(&verb.get_name()) || is_fix(&words)) && !is_done;
             let takes = argument(verb, "--output").is_some() && (verb.get_name() != "check" || is_fix(&words));
             if !words.contains(&"-o".to_owned()) && (writes || takes && self.output().is_some()) {
                 words.extend(["-o".to_owned(), "OUT.xml".to_owned()]);
@@ -1072,9 +1074,10 @@ impl<'a> Asked<'a> {
             return;
         }
         let near = || {
-            let (dashed, names) = (dashed(name), verb.get_arguments().filter_map(Arg::get_long));
+            let (dashed, names) = (dashed(name), || verb.get_arguments().filter_map(Arg::get_long));
             let long = dashed.strip_prefix("--")?;
-            typelift::near(long, names).filter(|near| is_slip(long, near)).map(|near| format!("--{near}"))
+            let near = || typelift::near(long, names()).filter(|near| is_slip(long, near));
+            within(name, names()).or_else(near).map(|near| format!("--{near}"))
         };
         let own = self.own(verb, name).or_else(near);
         let Some(new) = own.and_then(|own| self.with_value(verb, &own, value)) else { return };
@@ -1148,7 +1151,11 @@ impl<'a> Asked<'a> {
             |name: &str| meanings(name).is_empty() && !self.program.get_subcommands().any(|verb| has(verb, name));
         let values = self.options().filter(|(name, _)| meanings(name).contains(&meant) || is_unknown(name));
         let values = values.filter_map(|(_, value)| value).flat_map(|value| value.split(['=', '>', ',']));
-        let mut typed = self.rest().chain(values.map(|value| value.trim_end_matches(['-', ' ']))).map(str::to_owned);
+        let mut typed = self
+            .rest()
+            .flat_map(|word| word.split(['=', '>']))
+            .chain(values.map(|value| value.trim_end_matches(['-', ' '])))
+            .map(str::to_owned);
         let end = |names: [&str; 3]| {
             names.iter().find_map(|name| Some(self.value_of(name)?.split([':', '[']).next()?.to_owned()))
         };

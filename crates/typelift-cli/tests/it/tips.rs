@@ -440,6 +440,11 @@ const CARRIED: &[&str] = &[
     "R convert --compress f16 -o o.xml",
     "R --input_name image --input_shape 1,3,32,32",
     "trace-type R head",
+    "lint R --fix",
+    "compare R M --tolerance 0.01",
+    "rename R image=pixels",
+    "verify R M --threshold 1e-2 --device_name CPU",
+    "polygraphy run R M --rtol 1e-3 --input-shapes image:[1,3,32,32]",
 ];
 
 #[test]
