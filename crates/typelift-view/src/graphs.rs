@@ -455,10 +455,22 @@ impl<'a> Stored<'a> {
     }
 
     /// The values of a constant with few values, if only Converts are between it and its consumer.
-    fn numbers(&self, model: &Model) -> Option<Vec<f64>> {
+    fn numbers(&self, model: &Model, element_type: ElementType) -> Option<Vec<String>> {
         let (first, rest) = self.way.split_first()?;
         let is_plain = self.shaped.is_empty() && rest.iter().all(|layer| ops::kind(layer) == LayerKind::Convert);
-        if is_plain && values(first) <= FEW_VALUES { first.numbers(model.weights()) } else { None }
+        if !is_plain || values(first) > FEW_VALUES {
+            return None;
+        }
+        // Numbers beyond 2^53 are rounded, so wide integers are read from their bytes.
+        let wide = |text: fn([u8; 8]) -> String| {
+            let bytes = first.bytes(model.weights())?;
+            Some(bytes.chunks_exact(8).filter_map(|value| value.try_into().ok()).map(text).collect())
+        };
+        match first.outputs().first()?.element_type().name() {
+            "i64" if !element_type.is_float() => wide(|value| i64::from_le_bytes(value).to_string()),
+            "u64" if !element_type.is_float() => wide(|value| u64::from_le_bytes(value).to_string()),
+            _ => Some(first.numbers(model.weights())?.into_iter().map(|value| number(value, element_type)).collect()),
+        }
     }
 
     /// `None` for a single number.
@@ -481,10 +493,7 @@ fn values(layer: &Layer) -> u64 {
 
 /// Describes a constant, with its values if they are few.
 fn constant(model: &Model, layer: &Layer, port: &OutputPort, stored: &Stored<'_>) -> String {
-    let values = stored.numbers(model).map(|values| {
-        let values: Vec<String> = values.iter().map(|&value| number(value, port.element_type())).collect();
-        format!(" = {}", values.join(", "))
-    });
+    let values = stored.numbers(model, port.element_type()).map(|values| format!(" = {}", values.join(", ")));
     if !stored.shaped.is_empty() {
         let count = stored.layers.len();
         let layers = if count == 1 { "layer" } else { "layers" };

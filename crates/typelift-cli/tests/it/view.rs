@@ -343,3 +343,15 @@ fn the_values_of_a_constant_are_all_read() {
     assert_eq!((&constant["max"], &constant["zeros"]), (&7.0.into(), &19_999.into()));
     assert!(constant.get("sample").is_none());
 }
+
+/// The end of a slice, the largest i64, was shown as 9223372036854776000.
+#[test]
+fn wide_integers_have_all_digits() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "x = Parameter : i64[2]\nc = Const([9223372036854775807, 9007199254740993]) : i64[2]\ny = Add(x, c)\nz = Result(y)\n";
+    let mut model = typelift::Model::from_text(text).unwrap();
+    assert!(typelift::infer(&mut model).is_empty());
+    model.save(folder.path().join("m.xml")).unwrap();
+    let page = data(&run(folder.path(), &["view", "m.xml", "-o", "-"]).stdout);
+    assert!(page.to_string().contains("c i64[2] = 9223372036854775807, 9007199254740993"));
+}
