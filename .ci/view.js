@@ -260,6 +260,8 @@
     expect(`the path of ${held} is shown`, !by("path").hidden && links.length && path.steps.some((step) => step.path === held));
     const lit = new Set([...path.boxes].map(standIn));
     expect("the rest is dimmed", [...canvas.querySelectorAll(".node:not(.off):not(.open)")].every((box) => lit.has(itemAt(box))));
+    // A layer without a box opened its consumer, which answered for it.
+    expect(`${held} is said to have no box`, !isHeld(held) || by("details").querySelector(".closed b")?.textContent === held);
     if (values.has(held)) expect(`the values of ${held} are shown`, by("details").querySelector(`.values[open]`)?.textContent.includes("minimum"));
     links.at(-1)?.click();
     expect("a step of the path is a link", selected !== null);
@@ -351,6 +353,13 @@
   }
   expect("a shape without room keeps its numbers", shorter("f32[max(batch, types), past + seq, 16]", 14) === "f32[?, ?, 16]" && shorter("f32[?,16]", 14) === "f32[?,16]");
   expect("producers are links", data.findings.every(({ producers = [] }) => producers.every(([, path]) => find(path))) || errors);
+  // An input was `44` in one place and `pixel_values` in another.
+  for (const { item } of shownBoxes.filter(({ item }) => item.end)) {
+    turn("outline");
+    expect(`${item.end} has one name`, [spoken(item), wordOf(item), boxFacts(item)[0].textContent, by("outline").querySelector(`a[title="${CSS.escape(item.path)}"]`)?.textContent ?? item.end].every((text) => text.includes(item.end)));
+  }
+  const equal = changeSides({ kind: "constant", before: "f32[2]", after: "f32[2]", figures: "1 of 2 values, at most 0.5" }).map(({ textContent }) => textContent);
+  expect("a changed constant has its figures, and its type once", equal.join() === "constant: 1 of 2 values, at most 0.5,f32[2]");
   turn("outline");
   expect("the list has the boxes", document.querySelectorAll("#outline li").length >= Math.min(shownBoxes.length, SHOWN_BOXES));
   turn("map");

@@ -274,6 +274,8 @@ function groupName(group) {
   const outer = group.up.kind === "group" && group.up.name;
   return outer && group.name.startsWith(outer) ? group.name.slice(outer.length).replace(/^[./]/, "") : brief(group.name);
 }
+// The name of a layer: that by which users know it, for an input or an output.
+const nameOf = (node) => node.end ?? node.name;
 // The second line of a box: the part of its name that says more than the operation.
 function labelOf(node) {
   if (node.end) return node.end;
@@ -287,6 +289,7 @@ function labelOf(node) {
 const types = (node) => node.op === "Result" && !node.outputs.length ? node.inputs[0]?.text ?? "" : node.outputs.map(([type, shape]) => type + shape).join(", ");
 // A layer by its module and operation, `layers.1.mlp.up_proj · MatMul`, however it is named.
 function called(path, op = places.get(path)?.op ?? "") {
+  if (places.get(path)?.end) return `${places.get(path).end} · ${op}`;
   const scope = brief(path).split("/").filter((part) => part && !part.includes("::")), end = scope.length > 1 ? scope.pop() : "";
   const name = scope.join("/"), repeats = name.replace(/_\d+$/, "").toLowerCase() === op.toLowerCase();
   return repeats || !op ? name : `${name} · ${/^\w+_\d+$/.test(end) && end.startsWith(op) ? end : op}`;

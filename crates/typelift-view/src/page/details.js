@@ -93,8 +93,8 @@ function details(item, constant = null) {
   panel.hidden = !item;
   document.body.classList.toggle("detailed", Boolean(item));
   if (!item) return;
-  const name = item.end ?? item.name, copy = make("button", { class: "copy", title: "Copy the name", "aria-label": "Copy the name", onclick: () => copied(copy, name) }, "Copy");
-  panel.replaceChildren(closing(panel), make("h2", {}, name, " ", copy), ...(item.end ? [make("div", { class: "faint mono" }, item.name)] : []), ...closedLayer(namesAt.get(constant)), ...trail(item), ...(item.kind === "layer" ? layerDetails(item, constant) : groupDetails(item)));
+  const name = nameOf(item), copy = make("button", { class: "copy", title: "Copy the name", "aria-label": "Copy the name", onclick: () => copied(copy, name) }, "Copy");
+  panel.replaceChildren(closing(panel), make("h2", {}, name, " ", copy), ...(item.end ? [make("div", { class: "faint mono" }, item.name)] : []), ...closedLayer(namesAt.get(constant)), ...foldedLayer(constant, item), ...trail(item), ...(item.kind === "layer" ? layerDetails(item, constant) : groupDetails(item)));
   panel.scrollTop = 0;
   if (item.kind === "layer" && item.outputs.length) why(item, 0);
   if (constant) panel.querySelector("details.values[open]")?.scrollIntoView({ block: "nearest" });
@@ -104,6 +104,11 @@ function closedLayer(layer) {
   if (!layer) return [];
   const command = `typelift show --around '${layer.path.replaceAll("'", "'\\''")}' ${data.file}`;
   return [make("div", { class: "closed" }, make("b", {}, layer.path), make("div", { class: "mono" }, `${layer.op} ${layer.types}`), make("div", { class: "faint" }, "is in this box, which has no room for its inside on the page:"), ...commandItem(command))];
+}
+// A layer without a box, which its consumer stands for.
+function foldedLayer(path, item) {
+  const step = isHeld(path) && stepsAt.get(path);
+  return step ? [make("div", { class: "closed" }, make("b", {}, path), make("div", { class: "mono" }, `${step.op} ${step.type}${step.stored ?? ""}`), make("div", { class: "faint" }, `has no box. All below is of its consumer, ${nameOf(item)}.`), ...pathLink(step, "path of its value"))] : [];
 }
 // The groups around an item, as links.
 function trail(item) {

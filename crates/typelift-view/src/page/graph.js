@@ -47,10 +47,10 @@ function box(spot, pane) {
   return group;
 }
 // The one word of a layer that is seen from afar: inputs and outputs have their name.
-const wordOf = (node) => ["Parameter", "Result"].includes(node.op) ? node.end ?? node.name : node.op;
+const wordOf = (node) => ["Parameter", "Result"].includes(node.op) ? nameOf(node) : node.op;
 // What a screen reader says of an item.
 function spoken(item, node = item) {
-  if (item.kind === "layer") return `${node.op} ${node.end ?? node.name} ${types(node)}`;
+  if (item.kind === "layer") return `${node.op} ${nameOf(node)} ${types(node)}`;
   return `${item.open ? "open " : ""}group ${item.name}, ${plural(item.layers ?? item.items.length, "layer")}`;
 }
 // A type without room has `?` for its longest open lengths. Numbers stay.
@@ -418,7 +418,7 @@ function hover(event) {
 function boxFacts(item) {
   const findings = (marks.get(item.path) || []).map((finding) => make("div", { class: finding.severity }, finding.message));
   const facts = item.kind === "layer" ? [make("div", { class: "faint" }, where(item)), make("div", { class: "mono" }, types(item)), ...ranLines(item)] : groupFacts(item);
-  return [make("b", {}, item.name), ...facts, ...findings];
+  return [make("b", {}, nameOf(item)), ...facts, ...findings];
 }
 // The producer, the consumer and the tensor of an arrow.
 function arrowFacts({ arrows }) {

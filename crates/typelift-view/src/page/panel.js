@@ -17,7 +17,7 @@ function changeSides({ kind, subject = "", before, after, figures }) {
   while (start < Math.min(one.length, other.length) && one[start] === other[start]) start++;
   while (end < Math.min(one.length, other.length) - start && one.at(-1 - end) === other.at(-1 - end)) end++;
   const line = (text, kind) => make("div", { class: "mono side-" + kind }, make("span", { class: "sign " + kind }, sign(kind)), make("span", { class: "faint" }, text.slice(0, start)), make("b", {}, text.slice(start, text.length - end)), make("span", { class: "faint" }, text.slice(text.length - end)));
-  return [make("div", { class: "faint" }, what + (figures ? `: ${figures}` : "")), line(one, "removed"), line(other, "added")];
+  return [make("div", { class: "faint" }, what + (figures ? `: ${figures}` : "")), ...(one === other ? [make("div", { class: "mono" }, one)] : [line(one, "removed"), line(other, "added")])];
 }
 const more = (count) => count > 0 ? [make("div", { class: "faint" }, `and ${grouped(count)} more, which typelift prints`)] : [];
 
@@ -195,7 +195,7 @@ const SHOWN_ENDS = 6;
 const shortened = (items) => [make("ul", {}, ...items.slice(0, SHOWN_ENDS)), ...(items.length > SHOWN_ENDS ? [make("details", {}, make("summary", {}, `${grouped(items.length - SHOWN_ENDS)} more`), make("ul", {}, ...items.slice(SHOWN_ENDS)))] : [])];
 function modelEnds(title, op) {
   const ends = [...data.graphs[0].nodes.filter((node) => node.op === op && node.only !== SIDES.before), ...data.names.filter((name) => name.op === op && !name.path.includes("/body/"))];
-  const item = (node) => make("li", { class: "end" }, reach(node.path, node.path, node.end ?? node.name ?? node.path), " ", make("code", {}, node.types ?? types(node)));
+  const item = (node) => make("li", { class: "end" }, reach(node.path, node.path, nameOf(node) ?? node.path), " ", make("code", {}, node.types ?? types(node)));
   return ends.length ? section(`${title} (${grouped(ends.length)})`, ...shortened(ends.map(item))) : [];
 }
 // What the metadata says, or how it changed.
@@ -212,7 +212,7 @@ function allConverts() {
   // A FakeQuantize or a FakeConvert rounds in one type.
   const rounding = { FakeQuantize: (attribute) => `${attribute("levels") ?? "few"} levels`, FakeConvert: (attribute) => `values of ${attribute("destination_type") ?? "f8e4m3"}` };
   const rounds = ({ op, path }) => rounding[op] && !(find(path)?.only === SIDES.before);
-  const rounded = data.steps.filter(rounds).map(({ path, op, type, stored }) => ({ path, name: path, from: type, to: rounding[op]((key) => places.get(path)?.attributes?.find(([name]) => name === key)?.[1]), loses: "rounds", of: stored === undefined ? "" : " of constants" }));
+  const rounded = data.steps.filter(rounds).map(({ path, op, type, stored }) => ({ path, name: path, from: type, to: rounding[op]((key) => places.get(path)?.attributes?.find(([name]) => name === key)?.[1]), loses: op === "FakeQuantize" ? "rounds, clips" : "rounds", of: stored === undefined ? "" : " of constants" }));
   return [...own, ...held, ...rounded];
 }
 function convertList() {
@@ -229,7 +229,7 @@ function convertList() {
 
 const SHOWN_BOXES = 3000;
 function boxList() {
-  const row = ({ item }) => make("li", {}, link({ title: item.path }, item.path, () => go(item), item.kind === "layer" ? `${item.op} ${brief(item.name)}` : `▸ ${titleOf(item)}`), " ", make("code", { class: "faint" }, item.kind === "group" ? plural(item.layers, "layer") : item.outputs ? cut(types(item), 60) : ""));
+  const row = ({ item }) => make("li", {}, link({ title: item.path }, item.path, () => go(item), item.kind === "layer" ? `${item.op} ${brief(nameOf(item))}` : `▸ ${titleOf(item)}`), " ", make("code", { class: "faint" }, item.kind === "group" ? plural(item.layers, "layer") : item.outputs ? cut(types(item), 60) : ""));
   const count = shownBoxes.length;
   return [make("div", { class: "faint" }, count > SHOWN_BOXES ? `${grouped(SHOWN_BOXES)} of ${plural(count, "box")}` : plural(count, "box")), make("ol", { id: "outline" }, ...shownBoxes.slice(0, SHOWN_BOXES).map(row))];
 }

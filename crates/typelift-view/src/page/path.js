@@ -96,7 +96,7 @@ function showReach(up) {
   path = null;
   bright = boxes;
   const text = `${plural(count, "layer")} ${up ? "upstream" : "downstream"}, ${plural(ends.length, up ? "input" : "output")}`;
-  const links = ends.slice(0, 12).map((node) => make("li", {}, link({ class: "mono" }, node.path, () => go(node), node.end ?? node.name)));
+  const links = ends.slice(0, 12).map((node) => make("li", {}, link({ class: "mono" }, node.path, () => go(node), nameOf(node))));
   bar(up ? "Upstream" : "Downstream", make("span", { id: "reach" }, `${text} of ${selected.kind === "group" ? groupName(selected) : selected.end ?? last(selected.name)}`), make("ol", { class: "plain" }, ...links), ...(ends.length > 12 ? [make("span", { class: "faint" }, `and ${ends.length - 12} more`)] : []));
   refresh();
   say(by("reach").textContent);
