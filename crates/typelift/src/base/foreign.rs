@@ -371,17 +371,7 @@ pub(crate) fn operation(text: &str, names: &[&'static str]) -> Option<(&'static 
         let foreign = OPERATIONS.iter().find(|(.., names)| names.contains(&word)).map(|row| (row.0, row.1));
         foreign.or_else(|| names.iter().find(|name| plain(name).eq(word.chars())).map(|name| (*name, "")))
     });
-    let near =
-        || nearest(&word, names.iter().copied()).or_else(|| names.iter().copied().find(|name| is_short(name, &word)));
-    found.or_else(|| near().map(|name| (name, "")))
-}
-
-/// True if a name has some letters of a word in their order, with the first and the last one: `Sqrt` for `SquareRoot`.
-fn is_short(name: &str, word: &str) -> bool {
-    let mut rest = word.chars();
-    let ends = |text: &str| (text.chars().next(), text.chars().next_back());
-    let name: String = plain(name).collect();
-    name.len() > 3 && ends(&name) == ends(word) && name.chars().all(|letter| rest.any(|other| other == letter))
+    found.or_else(|| nearest(&word, names.iter().copied()).map(|name| (name, "")))
 }
 
 /// The word of a list that a text most likely means. The text may be misspelled, abbreviated or extended.

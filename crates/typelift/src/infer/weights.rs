@@ -55,8 +55,8 @@ impl Walk<'_> {
             usize::try_from(length.min(64)).ok().and_then(|size| model.weights.read(0, size)).unwrap_or_default();
         let is_pointer = head.starts_with(LFS_POINTER);
         if needed <= length && !is_pointer {
-            let extra = length - needed;
-            if extra > 0 && self.find_shift(model, extra) || self.find_foreign(model, extra) {
+            if needed < length && (self.find_shift(model, length - needed) || self.find_foreign(model, length - needed))
+            {
                 self.forget_weights();
             }
             return;
@@ -132,8 +132,7 @@ impl Walk<'_> {
         );
         let found = Diagnostic::new(Code::WrongWeights, message);
         let found = found.at(span, message!("layer {} `{}`"; layer.id(), layer.name()));
-        let unused = message!("the last {} bytes of the .bin belong to no constant"; extra);
-        let found = if extra > 0 { found.note(unused) } else { found };
+        let found = found.note(message!("the last {} bytes of the .bin belong to no constant"; extra));
         let help = "put the .bin that was written with this .xml next to it";
         self.scope.diagnostics.push(Diagnostic { layer: Some(LayerRef::of(&at, layer)), ..found }.help(help));
         true
