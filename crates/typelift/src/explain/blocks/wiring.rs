@@ -37,7 +37,7 @@ impl PartialEq for Wiring {
 
 /// Finds the wiring of siblings.
 ///
-/// A source outside of a block is told by the number of siblings between. A tensor that most siblings read is the same
+/// A source outside of a block is known by the number of siblings between. A tensor that most siblings read is the same
 /// for all of them. In a chain of blocks, the first one reads another tensor where its siblings read the block before.
 pub(super) fn of(flow: Flow<'_>, siblings: &[&Block]) -> Vec<Wiring> {
     let data = |block: &Block| block.layers.iter().copied().filter(|&id| flow.is_data(id)).collect::<Vec<_>>();
@@ -86,7 +86,7 @@ pub(super) fn of(flow: Flow<'_>, siblings: &[&Block]) -> Vec<Wiring> {
             hashes
         };
         let mut wiring = Wiring { layers: hashes(&|_| 0), ..Wiring::default() };
-        // Layers that compute the same, such as projections in attention, are told apart by their modules.
+        // Layers that compute the same, such as projections in attention, are distinguished by their modules.
         let mut counts = HashMap::<u64, usize>::default();
         wiring.layers.iter().for_each(|&(hash, _)| *counts.entry(hash).or_default() += 1);
         let equal = wiring.layers.iter().filter(|(hash, _)| counts[hash] > 1).map(|&(_, id)| id);
