@@ -103,10 +103,15 @@ impl Inputs {
         let directory = output.and_then(|output| output.output.as_deref());
         if let Some(path) = directory {
             let missing = self.paths.iter().find(|path| !path.exists()).map(|path| path.to_string_lossy());
-            let models = self.paths.iter().filter(|path| path.is_dir()).find_map(|path| find(path, directory).ok());
-            many_fit(path).map_err(|failure| match (missing, models.as_deref()) {
+            let mut folders = self.paths.iter().filter(|path| path.is_dir());
+            let found = folders.find_map(|folder| Some((folder, find(folder, directory).ok()?)));
+            let found = found.as_ref().map(|(folder, models)| (folder, &models[..]));
+            many_fit(path).map_err(|failure| match (missing, found) {
                 (Some(word), _) => Failure::new(format!("`{word}` is taken for a model, and it does not exist")),
-                (_, Some([model])) => failure.helped(format!("give the model in the folder: `{}`", model.display())),
+                (_, Some((folder, []))) => no_models(folder),
+                (_, Some((_, [model]))) => {
+                    failure.helped(format!("give the model in the folder: `{}`", model.display()))
+                }
                 _ => failure,
             })?;
         }
@@ -115,8 +120,7 @@ impl Inputs {
             if path.is_dir() {
                 let found = find(path, directory).map_err(|error| unreadable(path, error))?;
                 if found.is_empty() {
-                    let failure = Failure::new(format!("the directory `{}` has no .xml", path.display()));
-                    return Err(failure.help(not_a_model::folder(path)));
+                    return Err(no_models(path));
                 }
                 models.extend(found.into_iter().map(|file| {
                     let place = file.strip_prefix(path).unwrap_or(&file).to_owned();
@@ -318,6 +322,10 @@ impl<T> Outcomes<T> {
         let parts: Vec<_> = parts.map(|(count, what)| format!("{count} {what}")).collect();
         format!("{total} file{}: {}", if total == 1 { "" } else { "s" }, parts.join(", "))
     }
+}
+
+fn no_models(folder: &Path) -> Failure {
+    Failure::new(format!("the directory `{}` has no .xml", folder.display())).help(not_a_model::folder(folder))
 }
 
 /// Fails if several models have a destination that is not a directory.

@@ -532,11 +532,24 @@ fn near_set(name: &str) -> Option<&'static str> {
     best.map(|set| set.name).or_else(|| typelift::near(name, names()).and_then(|near| names().find(|it| *it == near)))
 }
 
+/// What a text program writes for dashes and quotes.
+const TYPOGRAPHIC: [char; 6] = ['—', '–', '“', '”', '‘', '’'];
+
 /// Advice about a habit of git or of the shell in the words of a command that failed.
 pub(crate) fn of_habit(arguments: &[OsString]) -> Option<String> {
     let words: Vec<&str> = arguments.iter().filter_map(|word| word.to_str()).collect();
     let is_file = |word: &str| Path::new(word).exists();
     let verb = *words.get(1)?;
+    if words.iter().any(|word| word.starts_with(TYPOGRAPHIC) && !is_file(word)) {
+        let quote = if cfg!(windows) { "\"" } else { "'" };
+        let plain = |word: &&str| match word.contains(TYPOGRAPHIC) {
+            false if word.starts_with('-') => (*word).to_owned(),
+            false => shell_word(word).into_owned(),
+            true => word.replace('—', "--").replace('–', "-").replace(['“', '”', '‘', '’'], quote),
+        };
+        let line = words[1..].iter().map(plain).collect::<Vec<_>>().join(" ");
+        return Some(format!("a text program has changed its dashes or quotes: `typelift {line}`"));
+    }
     let model = words[2..].iter().find(|word| word.ends_with(".xml") && !word.contains("..") && !word.contains(':'));
     let is_revision = |word: &&&str| {
         let is_path = word.split_once(':').is_some_and(|(name, path)| {
@@ -1470,6 +1483,10 @@ mod tests {
             let line = ["typelift", word, "model.xml", word].map(OsString::from);
             assert!(of_habit(&line).is_none_or(|advice| !advice.is_empty()), "{word}");
         }
+        let line =
+            ["typelift", "rewrite", "a.xml", "-e", "“cut", "norm”", "—quiet", "–o", "b c.xml"].map(OsString::from);
+        let advice = of_habit(&line).unwrap().replace('"', "'");
+        assert!(advice.ends_with("`typelift rewrite a.xml -e 'cut norm' --quiet -o 'b c.xml'`"));
     }
 
     #[test]

@@ -564,6 +564,7 @@ fn what_makes_no_sense_of_many_models_is_refused_before_any_is_written() {
         &["convert", "in", "in/b", "in", "-o", "out"],
         &["convert", "in/a.xml", "in/../in/a.xml", "--in-place"],
         &["convert", "in", "none", "-o", "out"],
+        &["convert", "none", "-o", "out.xml"],
         &["infer", "in", "-o", "-"],
         &["check", "in", "-j", "0"],
     ];
