@@ -56,7 +56,9 @@ function search() {
   const all = words.length ? entries.filter((entry) => tests.every((test) => test(entry)) && isOwn(entry)) : [];
   // Exact names come first, then names that end or begin a word there, then other matches. Large ones come first if a size was asked for.
   const wanted = words.join(" ").toLowerCase(), names = new Set([wanted, ...wanted.split(" ")]);
-  const rank = ({ path, item, id, op }) => {
+  const rank = ({ path, item, id, op, note }) => {
+    // `Const f32` is how a row begins. A constant of another type may be one only by its use.
+    if (words.length > 1 && note.toLowerCase().startsWith(wanted)) return -1;
     if (String(id) === wanted || op !== undefined && op === { input: "Parameter", output: "Result" }[wanted]) return -1;
     const name = path.toLowerCase(), at = name.indexOf(wanted);
     // The layers around a block have its name after a word.
