@@ -16,7 +16,7 @@ use crate::input::{Input, element_type};
 use crate::not_a_model;
 use crate::whole_command;
 
-/// What words of other programs mean here: commands or advice, the likeliest first, and the words. A word that begins
+/// Words of other programs and what they mean here: commands or advice, the likeliest first, and the words. A word that begins
 /// with a dash is an option only. `_` and capitals are written as `-` and small letters. A meaning that begins with an
 /// option counts for each command that has it; one that begins with a command counts elsewhere, too.
 const MEANINGS: &[(&str, &str)] = &[
@@ -532,7 +532,7 @@ fn near_set(name: &str) -> Option<&'static str> {
     best.map(|set| set.name).or_else(|| typelift::near(name, names()).and_then(|near| names().find(|it| *it == near)))
 }
 
-/// What a text program writes for dashes and quotes.
+/// Dashes and quotes that text programs write.
 const TYPOGRAPHIC: [char; 6] = ['—', '–', '“', '”', '‘', '’'];
 
 /// Advice about a habit of git or of the shell in the words of a command that failed.

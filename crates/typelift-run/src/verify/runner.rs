@@ -123,9 +123,9 @@ pub enum RunError {
     /// The runtime does not have a device, a property or a value that was asked for.
     #[error("{reason}")]
     Unknown {
-        /// What it does not have.
+        /// The part that it lacks.
         reason: String,
-        /// What to write instead.
+        /// The advice, such as what to write instead.
         help: String,
     },
     /// The process of the runtime crashed: `signal 11`.
