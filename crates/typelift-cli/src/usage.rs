@@ -1122,7 +1122,7 @@ impl<'a> Asked<'a> {
         value.and_then(|value| self.fitted(verb, own, value)).or(Some(whole).filter(|_| is_whole))
     }
 
-    /// One statement for all that is computed before an input: channels are reversed, then the mean is subtracted.
+    /// A statement for all work before an input: channels are reversed, then the mean is subtracted.
     fn prepare(&self, words: &mut [String]) {
         const STEPS: [&str; 3] = ["Gather", "Subtract", "Divide"];
         let Some(statement) = words.iter_mut().find(|word| word.starts_with("before NAME : ")) else { return };

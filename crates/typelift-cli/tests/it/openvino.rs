@@ -239,7 +239,7 @@ fn a_python_ends_when_the_program_is_killed() {
     }
 }
 
-/// What to write instead is a field of a reply, whatever its text contains.
+/// Advice is a field of a reply, whatever its text contains.
 #[test]
 fn a_reply_sends_its_help_apart_from_its_error() {
     let folder = models();

@@ -414,7 +414,7 @@ impl<'a> PathSearch<'a> {
 
 type OutputTypes = SmallVec<[ElementType; 4]>;
 
-/// All that decides the type of a layer whose rule accepts it: operation, attributes, and types and shapes of inputs.
+/// Facts that decide the type of a layer whose rule accepts it: operation, attributes, and types and shapes of inputs.
 type Question<'a> = (*const Operation, &'a [Attribute], SmallVec<[(ElementType, &'a Shape); 4]>);
 
 /// Results of a layer's rule, without changes and with changes.

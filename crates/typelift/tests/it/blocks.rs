@@ -427,7 +427,7 @@ fn families_are_in_the_order_of_the_data_and_residual_blocks_are_whole() {
     assert_eq!(found.collect::<Vec<_>>(), all);
 }
 
-/// What a detector computes twice inside of one module was called a block, and its modules had no boxes.
+/// Work that a detector does twice inside of one module was called a block, and its modules had no boxes.
 #[test]
 fn a_model_without_blocks_is_divided_into_its_modules() {
     let blocks = Blocks::new(&opened("models/fasterrcnn_tv.promote.xml"));

@@ -222,7 +222,7 @@ impl<'a> Flow<'a> {
             let offset = (0..=slack).min_by_key(|offset| self.crossing[places[kept[begin + offset]]]).unwrap_or(0);
             let count = repeat.length / repeat.period;
             pending.extend([(from, begin + offset), (begin + offset + count * repeat.period, to)]);
-            // What one module does twice, such as for x and y, is no block.
+            // Work that one module does twice, such as for x and y, is no block.
             let layers = &kept[begin + offset..begin + offset + count * repeat.period];
             if count == 2 && names.are_of_one_module(layers.iter().map(|&at| self.order[places[at]])) {
                 continue;
