@@ -2,11 +2,14 @@
 
 use std::fmt;
 
-use typelift_promote::{ElementType, Fidelity, fidelity};
+use typelift_promote::{ElementType, Fidelity, Loss, fidelity};
 
+use super::Operation;
+use super::evaluate::moves_values;
 use super::kind::{LayerKind, kind};
+use super::values::array;
 use super::values::conversion::Audit;
-use crate::model::graph::{Graph, Layer};
+use crate::model::graph::{Graph, Layer, Output};
 use crate::model::weights::Weights;
 
 /// Element types of a Convert, ConvertLike or ConvertPromoteTypes: those of its inputs and of its output.
@@ -25,7 +28,8 @@ impl Conversion {
         known.filter(|(_, fidelity)| !fidelity.is_exact())
     }
 
-    /// Returns the effect on the values of this layer's input: by the values of a constant, otherwise by the types.
+    /// Returns the effect on the values of this layer's input: by the values of a constant, otherwise by the types and
+    /// by the layers before it, such as a Clamp or a Round.
     pub fn effect(&self, graph: &Graph, weights: &Weights, layer: &Layer) -> Effect {
         let Some((_, lost)) = self.lossy().next() else {
             let losses = self.from.first().and_then(|&from| fidelity(from, self.to));
@@ -33,7 +37,13 @@ impl Conversion {
         };
         match converted_values(graph, weights, layer) {
             Some(audit) if audit.changed() == 0 => Effect { losses: Some(Fidelity::default()), audit: None },
-            audit => Effect { losses: Some(audit.map_or(lost, Audit::losses)), audit },
+            Some(audit) => Effect { losses: Some(audit.losses()), audit: Some(audit) },
+            None => {
+                let input = graph.producer(layer.id().input(0)).filter(|_| self.from.len() == 1);
+                let range = input.map(|input| Range::of(graph, weights, input, MOST_PASSED));
+                let can = |loss: &Loss| range.is_none_or(|range| range.can(*loss, self.to));
+                Effect { losses: Some(lost.losses().filter(can).collect()), audit: None }
+            }
         }
     }
 }
@@ -95,7 +105,7 @@ pub fn conversion(graph: &Graph, layer: &Layer) -> Option<Conversion> {
 /// Limit on the values of a constant that are compared.
 const MOST_COMPARED: u64 = 1 << 21;
 
-/// Limit on the Converts before another that are followed. An exact one widens its type or keeps it, and few are wider.
+/// Limit on the layers before a Convert that are followed.
 const MOST_PASSED: usize = 8;
 
 /// Counts the values of a constant that a Convert changes, directly after it or after a few other Converts. `None` for
@@ -120,4 +130,90 @@ fn converted_values(graph: &Graph, weights: &Weights, layer: &Layer) -> Option<A
         at = source;
     }
     None
+}
+
+/// The numbers that a tensor can contain, NaN aside.
+#[derive(Clone, Copy, Debug)]
+struct Range {
+    least: f64,
+    most: f64,
+    /// True if no number has a fraction.
+    is_whole: bool,
+}
+
+impl Range {
+    fn of_type(element_type: ElementType) -> Self {
+        let limit = |value| array::clamp(element_type, value) as f64;
+        match element_type {
+            ElementType::Boolean => Self { least: 0.0, most: 1.0, is_whole: true },
+            _ if element_type.is_integer() => Self { least: limit(i128::MIN), most: limit(i128::MAX), is_whole: true },
+            _ => Self { least: f64::NEG_INFINITY, most: f64::INFINITY, is_whole: false },
+        }
+    }
+
+    fn exactly(number: f64) -> Self {
+        Self { least: number, most: number, is_whole: number.fract() == 0.0 }
+    }
+
+    /// The results of a function that is monotonic in both operands, and returns one of them.
+    fn with(self, other: Self, function: fn(f64, f64) -> f64) -> Self {
+        Self {
+            least: function(self.least, other.least),
+            most: function(self.most, other.most),
+            is_whole: self.is_whole && other.is_whole,
+        }
+    }
+
+    fn of(graph: &Graph, weights: &Weights, tensor: Output, depth: usize) -> Self {
+        let (Some(layer), Some(port)) = (graph.layer(tensor.layer), graph.output(tensor)) else {
+            return Self::of_type(ElementType::Dynamic);
+        };
+        let (ty, any) = (port.element_type(), Self::of_type(port.element_type()));
+        let input = |at: usize| {
+            let source = graph.producer(layer.id().input(at)).filter(|_| depth > 0);
+            source.map_or(any, |source| Self::of(graph, weights, source, depth - 1))
+        };
+        let name = layer.operation().map_or("", Operation::name);
+        match (name, kind(layer)) {
+            ("Floor" | "Ceiling" | "Round", _) => {
+                let Self { least, most, .. } = input(0);
+                Self { least: least.floor(), most: most.ceil(), is_whole: true }
+            }
+            ("Clamp", _) => {
+                let limit = |key| Some(Self::exactly(array::round(ty, layer.attribute(key)?.parse().ok()?)));
+                let (Some(least), Some(most)) = (limit("min"), limit("max")) else { return any };
+                input(0).with(least, f64::max).with(most, f64::min)
+            }
+            ("Relu", _) => input(0).with(Self::exactly(0.0), f64::max),
+            ("Maximum", _) => input(0).with(input(1), f64::max),
+            ("Minimum", _) => input(0).with(input(1), f64::min),
+            (_, LayerKind::Convert | LayerKind::ConvertLike) => {
+                let Self { least, most, is_whole } = input(0);
+                let convert = |number: f64| if ty.is_float() { array::round(ty, number) } else { number.trunc() };
+                let found = Self { least: convert(least), most: convert(most), is_whole: is_whole || any.is_whole };
+                let fits = any.least <= found.least && found.most <= any.most;
+                if fits && ty != ElementType::Boolean { found } else { any }
+            }
+            (_, LayerKind::Constant) if port.shape().element_count() == Some(1) => {
+                layer.numbers(weights).and_then(|numbers| numbers.first().copied()).map_or(any, Self::exactly)
+            }
+            ("Concat" | "Pad" | "Select" | "ShapeOf", _) => any,
+            _ if moves_values(name) || name == "VariadicSplit" => input(0),
+            _ => any,
+        }
+    }
+
+    /// True if a number of the range may be lost in this way.
+    fn can(self, loss: Loss, to: ElementType) -> bool {
+        let Self { least, most, is_whole } = self;
+        let (size, format) = (most.max(-least), to.float_format());
+        match (loss, format) {
+            (Loss::Truncates, _) => !is_whole,
+            (Loss::Wraps, _) => [least, most].into_iter().any(|it| array::clamp(to, it as i128) != it as i128),
+            (Loss::Collapses, _) => !is_whole || least < 0.0 || most > 1.0,
+            (Loss::Overflows, Some(_)) => size > array::largest_finite(to),
+            (Loss::Rounds, Some(format)) => !is_whole || size > 2_f64.powi(i32::from(format.mantissa) + 1),
+            _ => true,
+        }
+    }
 }

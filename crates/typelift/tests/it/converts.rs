@@ -20,6 +20,55 @@ fn eliminated(net: &Net) -> String {
     listing(model.graph())
 }
 
+/// A Convert after a Clamp and a Round was said to wrap and to truncate.
+#[test]
+fn losses_depend_on_the_layers_before_a_convert() {
+    let clamp = |least: &str, most: &str| format!("a = Clamp(x) {{min={least}, max={most}}}\n");
+    let (small, round) = (clamp("0", "255"), "b = Round(a) {mode=half_to_even}\n");
+    let table = [
+        (format!("{small}{round}"), "u8", "exact"),
+        (format!("{small}k = Const([0]) : i64[1]\nb = Unsqueeze(a, k)\nc = Floor(b)\n"), "u8", "exact"),
+        ("a = Round(x) {mode=half_to_even}\nb = Clamp(a) {min=-128, max=127}\n".to_owned(), "i8", "exact"),
+        (format!("{small}{round}"), "i8", "wraps"),
+        (format!("{small}{round}"), "f16", "exact"),
+        (format!("{small}{round}"), "boolean", "collapses"),
+        (small.clone(), "u8", "truncates"),
+        (small, "f16", "rounds"),
+        (clamp("0", "0.5") + "b = Floor(a)\n", "boolean", "exact"),
+        ("a = Floor(x)\n".to_owned(), "i64", "wraps"),
+        // The largest number is 2147483648 in f32.
+        (clamp("0", "2147483647") + round, "i32", "wraps"),
+        ("a = Convert(x) {destination_type=i8}\nb = Convert(a) {destination_type=f32}\n".to_owned(), "f16", "exact"),
+        (
+            "a = Convert(x) {destination_type=boolean}\nb = Convert(a) {destination_type=f32}\n".to_owned(),
+            "u8",
+            "exact",
+        ),
+        (
+            "k = Const([3]) : f32[]\nl = Const([0]) : f32[]\na = Minimum(x, k)\nb = Maximum(a, l)\nc = Ceiling(b)\n"
+                .to_owned(),
+            "u4",
+            "exact",
+        ),
+        ("a = Relu(x)\nb = Round(a) {mode=half_to_even}\n".to_owned(), "u8", "wraps"),
+        (
+            "k = Const([1]) : i64[1]\nl = Const([0.5]) : f32[]\na = Pad(x, k, k, l) {pad_mode=constant}\n".to_owned(),
+            "i8",
+            "wraps, truncates",
+        ),
+    ];
+    for (layers, to, effect) in table {
+        let last = layers.trim_end().rsplit('\n').next().unwrap()[..1].to_owned();
+        let text =
+            format!("x = Parameter : f32[2]\n{layers}y = Convert({last}) {{destination_type={to}}}\nz = Result(y)\n");
+        let mut model = typelift::Model::from_text(&text).unwrap();
+        assert_eq!(infer(&mut model), [], "{text}");
+        let layer = model.graph().layer(model.graph().find("y").unwrap()).unwrap();
+        let conversion = typelift::ops::conversion(model.graph(), layer).unwrap();
+        assert_eq!(conversion.effect(model.graph(), model.weights(), layer).to_string(), effect, "{text}");
+    }
+}
+
 #[test]
 fn chains_collapse_where_every_value_survives() {
     let chain = |from: &str, types: &[&str]| {

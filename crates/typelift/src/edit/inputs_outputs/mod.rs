@@ -230,13 +230,9 @@ impl Model {
         }
     }
 
-    /// The inputs or outputs in order, each with the name of its tensor, or of its layer if that has none.
+    /// The inputs or outputs in order, each with the name by which users know it.
     pub(crate) fn ends_with_names(&self, end: End) -> Vec<(LayerId, String)> {
-        let named = |layer: &Layer| {
-            let name = self.interface_names(layer).into_iter().next();
-            (layer.id(), name.unwrap_or_else(|| layer.name().to_owned()))
-        };
-        self.ends(end).map(named).collect()
+        self.ends(end).map(|layer| (layer.id(), self.end_name(layer))).collect()
     }
 
     fn find_end(&self, end: End, name: &str) -> Result<LayerId, InterfaceError> {
@@ -281,7 +277,8 @@ impl Model {
         names
     }
 
-    /// Returns the name by which users know an input or output: that of its tensor, or else that of its layer.
+    /// Returns the name by which users know an input or output: the first name of its tensor that has letters.
+    /// The name of the layer comes before other names if the tensor has it too, or has only numbers.
     ///
     /// # Examples
     /// ```
@@ -289,11 +286,15 @@ impl Model {
     /// let model = Model::from_text("x = Parameter : f32[2]\ny = Abs(x) : f32[2] \"scores\"\nResult_7 = Result(y)")?;
     /// let output = model.outputs().next().unwrap();
     /// assert_eq!((output.name(), model.end_name(output).as_str()), ("Result_7", "scores"));
+    /// let model = Model::from_text("pixels = Parameter : f32[2] \"44\"")?;
+    /// assert_eq!(model.end_name(model.inputs().next().unwrap()), "pixels");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn end_name(&self, layer: &Layer) -> String {
-        let own = layer.output_names().and_then(|names| split_names(names).into_iter().next());
-        own.or_else(|| self.end_tensor(layer)?.names().into_iter().next()).unwrap_or_else(|| layer.name().to_owned())
+        let names = layer.output_names().map(split_names).unwrap_or_else(|| self.interface_names(layer));
+        let mut words = names.into_iter().filter(|name| name.contains(char::is_alphabetic)).peekable();
+        let first = words.peek().cloned();
+        words.find(|name| name == layer.name()).or(first).unwrap_or_else(|| layer.name().to_owned())
     }
 
     /// Formats `` `x` `` with the names of its tensor in parentheses, if they differ.

@@ -211,9 +211,9 @@ impl Building<'_> {
         }
         for layer in row.parts[0].layers.iter().filter_map(|&id| graph.layer(id)) {
             if let Some(conversion) = ops::conversion(graph, layer) {
-                let Effect { losses, audit } = conversion.effect(graph, self.model.weights(), layer);
+                let Effect { losses, .. } = conversion.effect(graph, self.model.weights(), layer);
                 for (from, possible) in conversion.lossy().filter(|_| losses.is_none_or(|lost| !lost.is_exact())) {
-                    let loses = losses.filter(|_| audit.is_some()).unwrap_or(possible);
+                    let loses = losses.filter(|_| conversion.from.len() == 1).unwrap_or(possible);
                     let empty = || Lossy { from, to: conversion.to, count: 0, loses, indices: 0 };
                     let known = lossy.entry((from, conversion.to)).or_insert_with(empty);
                     known.count += 1;
