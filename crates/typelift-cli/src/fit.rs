@@ -78,11 +78,11 @@ fn is_command(word: &str) -> bool {
 /// The position after the backtick that ends a command; one within quotes does not.
 fn end_of_command(text: &str) -> usize {
     let mut is_quoted = false;
-    let is_end = |&(at, letter): &(usize, char)| {
+    let ends = text.char_indices().find(|&(at, letter)| {
         is_quoted ^= letter == '\'';
         letter == '`' && at > 0 && !is_quoted
-    };
-    text.char_indices().find(is_end).map_or(0, |(at, _)| at + 1)
+    });
+    ends.map_or(0, |(at, _)| at + 1)
 }
 
 /// Breaks a line into several, all but the first with this indentation.

@@ -92,8 +92,8 @@ fn with_few_examples(command: Command) -> Command {
 /// The heading of an option, its place below it, and whether `-h` leaves it out.
 fn place(long: &str) -> Option<(&'static str, usize, bool)> {
     HEADINGS.iter().find_map(|(heading, options)| {
-        let is_option = |(_, option): &(usize, &str)| option.trim_matches(['(', ')']) == long;
-        let (order, option) = options.split(' ').enumerate().find(is_option)?;
+        let (order, option) =
+            options.split(' ').enumerate().find(|(_, option)| option.trim_matches(['(', ')']) == long)?;
         Some((*heading, order, option != long))
     })
 }

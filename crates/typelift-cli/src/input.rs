@@ -129,12 +129,12 @@ fn parse_type(text: &str) -> Result<(String, ElementType), String> {
 pub(crate) fn names(known: &[&'static str]) -> PossibleValuesParser {
     let others = ["float16", "fp16", "half", "bfloat16", "float32", "fp32", "float", "single", "int32"];
     let others = others.map(|other| (other, named_element_type(other)));
-    let value = |name: &&'static str| {
+    let values = known.iter().map(|name| {
         let is_same = |ty: &Option<ElementType>| ty.is_some_and(|ty| ty.name() == *name);
         let same = others.iter().filter(|(_, ty)| is_same(ty)).map(|&(other, _)| other);
         PossibleValue::new(*name).aliases(same)
-    };
-    known.iter().map(value).collect::<Vec<_>>().into()
+    });
+    values.collect::<Vec<_>>().into()
 }
 
 pub(crate) fn parsed<T>(texts: &[&'static str]) -> impl TypedValueParser<Value = T>
@@ -510,13 +510,13 @@ impl InputChanges {
 
     /// Warns of inputs that get another rank, which layers that broadcast accept.
     pub(crate) fn other_ranks(&self, model: &Model, file: &str) -> String {
-        let ranks = |(name, shape): &(String, Shape)| {
+        let found = self.set_shape.iter().filter_map(|(name, shape)| {
             let layer = model.graph().layer(model.find_input(name).ok()?)?;
             let old = layer.outputs().first()?.shape().rank()?;
             let new = shape.rank().filter(|&new| new != old)?;
             Some(format!("warning: {file}: the input `{name}` had rank {old}, and gets rank {new} of {shape}\n"))
-        };
-        self.set_shape.iter().filter_map(ranks).collect()
+        });
+        found.collect()
     }
 
     /// Names the lengths that stay open after `--set-length`.

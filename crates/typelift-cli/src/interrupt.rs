@@ -105,14 +105,13 @@ mod signals {
     pub(super) fn start_cleaner() -> io::Result<()> {
         let start = || {
             let mut signals = Signals::new(requests())?;
-            let clean = move || {
+            thread::Builder::new().spawn(move || {
                 for signal in signals.forever() {
                     typelift::host::interrupt();
                     // The signal ends the process, and the parent process sees that.
                     let _ended = emulate_default_handler(signal);
                 }
-            };
-            thread::Builder::new().spawn(clean)?;
+            })?;
             // A signal that arrived before is passed to the thread too.
             end_if_asked(|signal| drop(raise(signal)));
             Ok(())

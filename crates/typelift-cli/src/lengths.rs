@@ -66,11 +66,11 @@ pub(crate) struct Answer {
 }
 
 fn reasons(reasons: &[Reason], lines: &Lines) -> Vec<ReasonEntry> {
-    let entry = |reason: &Reason| {
+    let entries = reasons.iter().map(|reason| {
         let (line, column) = lines.line_column(reason.span.start);
         ReasonEntry { layer: reason.layer.clone(), line, column }
-    };
-    reasons.iter().map(entry).collect()
+    });
+    entries.collect()
 }
 
 fn when(at: Noticed) -> &'static str {
@@ -223,12 +223,12 @@ pub(crate) fn answers(model: &Model, shapes: &Shapes, tensor: Option<Output>, ax
     let Some(tensor) = tensor else { return shapes.constraints().iter().map(of_constraint).collect() };
     let dims = shapes.named_dims(tensor).unwrap_or_default();
     let wanted = dims.into_iter().enumerate().filter(|(at, _)| axis.is_none_or(|axis| axis == *at));
-    let answer = |(at, expression)| Answer {
+    let answers = wanted.map(|(at, expression)| Answer {
         dimension: Some(at),
         expression,
         because: reasons(&shapes.origin(model.graph(), tensor, at), &lines),
-    };
-    wanted.map(answer).collect()
+    });
+    answers.collect()
 }
 
 /// Explains the lengths of a model, or of one tensor, in a screen.

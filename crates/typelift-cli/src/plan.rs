@@ -169,24 +169,23 @@ impl Plan {
     /// A line for each change of type of the model's outputs, with their names.
     pub(crate) fn outputs(&self, model: &Model) -> Vec<String> {
         let outputs: HashSet<_> = model.outputs().map(Layer::id).collect();
-        let is_output = |entry: &&Entry| {
-            entry.action == Action::Retyped && entry.layer.place.is_model() && outputs.contains(&entry.layer.id)
-        };
         let mut groups = BTreeMap::<_, Vec<String>>::new();
-        for entry in self.converts.iter().filter(is_output) {
+        for entry in self.converts.iter().filter(|entry| {
+            entry.action == Action::Retyped && entry.layer.place.is_model() && outputs.contains(&entry.layer.id)
+        }) {
             let layer = model.graph().layer(entry.layer.id);
             let name = layer.map_or_else(String::new, |layer| format!("`{}`", Clean(&model.end_name(layer))));
             groups.entry((entry.from, entry.to)).or_default().push(name);
         }
-        let line = |((from, to), names): (_, Vec<String>)| match &names[..] {
+        let lines = groups.into_iter().map(|((from, to), names)| match &names[..] {
             [name] => format!("output {name} is {to}, was {from}"),
             [first, second] => format!("outputs {first} and {second} are {to}, were {from}"),
             [first, second, others @ ..] => {
                 format!("outputs {first}, {second} and {} more are {to}, were {from}", others.len())
             }
             [] => String::new(),
-        };
-        groups.into_iter().map(line).collect()
+        });
+        lines.collect()
     }
 
     pub(crate) fn totals(&self) -> Totals {

@@ -610,11 +610,11 @@ fn matrix(rules: &RuleSet, operation: &str, left: Category, right: Category) -> 
 fn compare(args: &Args, texts: &[&str], terminal: &mut Terminal) -> Result<Status, Failure> {
     let all = args.all()?;
     // Rule sets have their own names of types; the first set that has the name decides.
-    let read = |text: &&str| match all.iter().find_map(|(_, rules)| rules.operand(text).ok()) {
+    let operands = texts.iter().map(|text| match all.iter().find_map(|(_, rules)| rules.operand(text).ok()) {
         Some(operand) => Ok(operand),
         None => operand(&RuleSet::OpenVino(openvino::Options::default()), text),
-    };
-    let operands = texts.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    });
+    let operands = operands.collect::<Result<Vec<_>, _>>()?;
     let question = Question { operands, shapes: Question::shapes(texts) };
     let answers = all
         .iter()

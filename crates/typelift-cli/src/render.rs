@@ -134,12 +134,12 @@ fn fold(hidden: &[&Diagnostic], file: &str) -> Option<String> {
             None => alike.push((pattern, name, 1)),
         }
     }
-    let said = |(pattern, name, count): &(String, String, usize)| match count {
+    let more = if alike.len() > LISTED { ", …" } else { "" };
+    let names = alike.iter().take(LISTED).map(|(pattern, name, count)| match count {
         1 => name.clone(),
         count => format!("`{pattern}` ({count} layers)"),
-    };
-    let more = if alike.len() > LISTED { ", …" } else { "" };
-    let names: Vec<_> = alike.iter().take(LISTED).map(said).collect();
+    });
+    let names: Vec<_> = names.collect();
     let at = if names.is_empty() { String::new() } else { format!(": layers {}{more}", names.join(", ")) };
     Some(format!("{} more of {code}{at}; `typelift check --all {}` shows them", hidden.len(), model_word(file)))
 }

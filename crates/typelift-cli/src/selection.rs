@@ -110,8 +110,8 @@ fn is_operation(layer: &Layer, ty: &str) -> bool {
 }
 
 fn near(graph: &Graph, id: LayerId, depth: usize) -> HashSet<LayerId> {
-    let before = |id: LayerId| graph.producers(id).into_iter().flatten().map(|Output { layer, .. }| layer).collect();
-    let mut near = within(id, depth, before);
+    let mut near =
+        within(id, depth, |id| graph.producers(id).into_iter().flatten().map(|Output { layer, .. }| layer).collect());
     near.extend(within(id, depth, |id: LayerId| graph.users(id).collect()));
     near
 }

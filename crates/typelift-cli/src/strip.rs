@@ -93,11 +93,11 @@ fn lost(step: &ValueStep) -> Option<String> {
 
 /// Formats `` → f32[2,2] `w_f32` (Convert 2, line 23): exact ``.
 fn steps(path: &ValuePath) -> Vec<String> {
-    let line = |(number, step): (usize, &ValueStep)| {
+    let lines = path.steps.iter().enumerate().map(|(number, step)| {
         let arrow = if number == 0 { "" } else { "→ " };
         let place = at(&step.layer, &step.operation, step.output, step.line);
         let loses = lost(step).map_or(String::new(), |lost| format!(": {lost}"));
         format!("{arrow}{}{} {place}{loses}", step.element_type, step.shape)
-    };
-    path.steps.iter().enumerate().map(line).collect()
+    });
+    lines.collect()
 }

@@ -85,11 +85,11 @@ pub fn equal<'a, C: FromIterator<Dim>>(mut shapes: impl Iterator<Item = &'a [Dim
     if let Some(other) = shapes.clone().find(|other| other.len() != first.len()) {
         return Err(Clash::Ranks { left: first.len(), right: other.len() });
     }
-    let dim = |(axis, &first): (usize, &Dim)| {
+    let dims = first.iter().enumerate().map(|(axis, &first)| {
         let mut others = shapes.clone().filter_map(|shape| shape.get(axis));
         others.try_fold(first, |left, &right| (left & right).ok_or(Clash::Differ { axis, left, right }))
-    };
-    first.iter().enumerate().map(dim).collect()
+    });
+    dims.collect()
 }
 
 /// Returns the shape of any number of operands by NumPy's rule, which PyTorch, JAX and Paddle share. Shapes are aligned
@@ -109,12 +109,12 @@ pub fn equal<'a, C: FromIterator<Dim>>(mut shapes: impl Iterator<Item = &'a [Dim
 /// [`Clash::Dims`] with the first axis on which the shapes do not broadcast.
 pub fn numpy<'a, C: FromIterator<Dim>>(shapes: impl Iterator<Item = &'a [Dim]> + Clone) -> Result<C, Clash> {
     let rank = shapes.clone().map(<[Dim]>::len).max().unwrap_or(0);
-    let dim = |axis: usize| {
+    let dims = (0..rank).map(|axis| {
         let mut here = shapes.clone().filter_map(|shape| shape.get((axis + shape.len()).checked_sub(rank)?));
         let first = here.next().copied().unwrap_or(Dim::ONE);
         here.try_fold(first, |left, &right| left.broadcast(right).ok_or(Clash::Dims { axis, left, right }))
-    };
-    (0..rank).map(dim).collect()
+    });
+    dims.collect()
 }
 
 /// Returns the shape of two operands by PaddlePaddle's former rule, `pdpd` in OpenVINO. The second shape is aligned
@@ -129,15 +129,15 @@ pub fn pdpd<C: FromIterator<Dim>>(left: &[Dim], right: &[Dim], axis: i64) -> Res
     let Some(start) = start.filter(|start| room.is_some_and(|room| *start <= room)) else {
         return Err(Clash::Placement { left: left.len(), right: right.len(), axis });
     };
-    let stretch = |(axis, &left): (usize, &Dim)| {
+    let stretched = left.iter().enumerate().map(|(axis, &left)| {
         let Some(&right) = axis.checked_sub(start).and_then(|axis| right.get(axis)) else { return Ok(left) };
         let stretched = match (left.value(), right.value()) {
             (Some(l), Some(r)) if r > l => None,
             _ => left.broadcast(right),
         };
         stretched.ok_or(Clash::Dims { axis, left, right })
-    };
-    left.iter().enumerate().map(stretch).collect()
+    });
+    stretched.collect()
 }
 
 /// Returns the shape of the first operand, in which the result of an in-place operation is stored. The other operands
@@ -155,8 +155,7 @@ pub fn in_place<'a, C: FromIterator<Dim>>(shapes: impl Iterator<Item = &'a [Dim]
         let at = |shape: &[Dim]| (axis + shape.len()).checked_sub(rank).and_then(|axis| shape.get(axis).copied());
         let own = at(first);
         let left = own.unwrap_or(Dim::ONE);
-        let grows = |&right: &Dim| own.is_none() || left == Dim::ONE && !right.contains(1);
-        match others.clone().filter_map(at).find(grows) {
+        match others.clone().filter_map(at).find(|&right| own.is_none() || left == Dim::ONE && !right.contains(1)) {
             Some(right) => Err(Clash::Grows { axis, left, right }),
             None => Ok(left),
         }

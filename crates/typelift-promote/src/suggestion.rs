@@ -82,10 +82,10 @@ impl RuleSet {
             .or_else(|| self.other_operation(operation, operands))
             .or_else(|| self.other_operand(operation, operands))
             .or_else(|| {
-                let works = |&ty: &ElementType| {
+                let found = [ElementType::F32, ElementType::I64].into_iter().find(|&ty| {
                     with(operands, |_, operand| as_tensor(operand, ty), |all| self.promote(operation, all).is_ok())
-                };
-                [ElementType::F32, ElementType::I64].into_iter().find(works).map(Suggestion::ConvertAll)
+                });
+                found.map(Suggestion::ConvertAll)
             })
     }
 
@@ -120,10 +120,10 @@ impl RuleSet {
         let is_about_rank = [Reason::RANK, Reason::UNKNOWN_RANK].contains(&refusal.reason);
         let rank = |(at, operand): (usize, &Operand)| {
             let ranks = [(Category::Dimensioned, false), (Category::ZeroDim, true)];
-            let fits = |&(category, _): &(Category, bool)| {
-                category != operand.category && accepts(at, Operand { category, ..*operand })
-            };
-            let (_, is_zero) = ranks.into_iter().filter(|_| is_about_rank && !operand.is_number()).find(fits)?;
+            let (_, is_zero) = ranks
+                .into_iter()
+                .filter(|_| is_about_rank && !operand.is_number())
+                .find(|&(category, _)| category != operand.category && accepts(at, Operand { category, ..*operand }))?;
             Some(Suggestion::Rank { operand: at, is_zero })
         };
         let convert = |exactly: bool| {
@@ -133,11 +133,11 @@ impl RuleSet {
             let others = || operands.iter().map(|other| other.element_type).chain(self.types());
             let others = || others().filter(|&ty| has_complex || !is_complex(ty));
             operands.iter().enumerate().filter(|(_, operand)| !operand.is_number()).find_map(|(at, operand)| {
-                let holds = |&to: &ElementType| {
+                let mut found = others().filter(|&to| {
                     to != operand.element_type
                         && (!exactly || fidelity(operand.element_type, to).is_some_and(|lost| lost.is_exact()))
-                };
-                let to = others().filter(holds).find(|&to| accepts(at, Operand { element_type: to, ..*operand }))?;
+                });
+                let to = found.find(|&to| accepts(at, Operand { element_type: to, ..*operand }))?;
                 Some(Suggestion::Convert { operand: at, to })
             })
         };

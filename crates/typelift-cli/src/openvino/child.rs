@@ -130,12 +130,12 @@ fn read_reply(stream: &mut impl Read) -> io::Result<Reply> {
     let head: Value = serde_json::from_slice(&head).map_err(|_| invalid("it is not JSON"))?;
     let sizes = head.get("blobs").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let mut left = MOST_VALUES;
-    let blob = |size: &Value| {
+    let blobs = sizes.iter().map(|size| {
         let bytes = exactly(stream, size.as_u64().ok_or_else(|| invalid("a length is not a number"))?, left)?;
         left -= bytes.len() as u64;
         Ok(bytes)
-    };
-    let blobs = sizes.iter().map(blob).collect::<io::Result<_>>()?;
+    });
+    let blobs = blobs.collect::<io::Result<_>>()?;
     Ok(Reply { head, blobs })
 }
 

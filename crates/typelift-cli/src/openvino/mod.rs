@@ -117,8 +117,8 @@ impl Process {
 
 /// The text of an error of OpenVINO without the places in its source code.
 fn short(text: &str) -> String {
-    let is_place = |line: &&str| !line.starts_with("Exception from src/") && !line.trim().is_empty();
-    let lines: Vec<&str> = text.lines().filter(is_place).collect();
+    let lines: Vec<&str> =
+        text.lines().filter(|line| !line.starts_with("Exception from src/") && !line.trim().is_empty()).collect();
     if lines.is_empty() { text.trim().to_owned() } else { lines.join("\n") }
 }
 

@@ -160,8 +160,8 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
             let other = Input::new(other).load()?;
             other.model.clone().ok_or_else(|| Failure::new("OTHER.xml cannot be read"))
         });
-        let start = move || Installations::new(seconds);
-        let differs = Differs::new(model, other.transpose()?, args.run.verification(), start, stop);
+        let differs =
+            Differs::new(model, other.transpose()?, args.run.verification(), move || Installations::new(seconds), stop);
         return args.reduce(model, &differs, terminal);
     }
     args.reduce(model, &Command::new(&args.command, args.matches.clone(), seconds, stop), terminal)
@@ -198,15 +198,14 @@ impl Args {
             return Err(Failure::refusal(refusal));
         }
         let bar = bar();
-        let progress = |layers: usize, runs: usize| {
-            bar.set_message(format!("{} layers, {}", grouped(layers as u64), count(runs, "run")));
-            bar.tick();
-        };
         if !self.command.is_empty() && wanted.succeeds() && self.matches.is_none() {
             terminal.say("note: COMMAND succeeds on the model, so every model on which it succeeds counts as the same; give --match to keep what it prints\n");
         }
         let judged = Judged(wanted);
-        let reduced = reduction.run_with(model, &judged, &progress);
+        let reduced = reduction.run_with(model, &judged, &|layers, runs| {
+            bar.set_message(format!("{} layers, {}", grouped(layers as u64), count(runs, "run")));
+            bar.tick();
+        });
         bar.finish_and_clear();
         let reduced = match reduced {
             Ok(reduced) => reduced,

@@ -337,13 +337,13 @@ fn loop_type(name: &str, (loops, ml): (Loops, MlLoops), operands: Operands, trac
         Kind::Complex => can_cast(C64, ty),
         _ => can_cast(U8, ty) || can_cast(I8, ty),
     };
-    let has_ml_loop = |ty: &ElementType| match ml {
+    let found = [x, y].into_iter().filter(|ty| match ml {
         _ if is_built_in(*ty) => false,
         MlLoops::All => true,
         MlLoops::Floats => ty.is_float(),
         MlLoops::None => false,
-    };
-    let found = [x, y].into_iter().filter(has_ml_loop).chain(built_in).find(|&ty| casts(a, ty) && casts(b, ty));
+    });
+    let found = found.chain(built_in).find(|&ty| casts(a, ty) && casts(b, ty));
     found.map_or(refuse(NO_LOOP), |ty| Ok(meet((ty, FIRST_LOOP), x, y, trace)))
 }
 

@@ -71,11 +71,11 @@ impl Execution {
 
     fn of(graph: &Graph) -> Self {
         let places: HashMap<_, _> = graph.layers().enumerate().map(|(at, layer)| (layer.id(), at)).collect();
-        let executed = |layer: &Layer| {
+        let found = graph.layers().map(|layer| {
             let feeds = graph.producers(layer.id()).into_iter();
             Executed::of(graph, layer, feeds.map(|feed| places.get(&feed?.layer).copied()).collect())
-        };
-        let mut layers: Vec<_> = graph.layers().map(executed).collect();
+        });
+        let mut layers: Vec<_> = found.collect();
         let order = graph.topological_order().unwrap_or_default();
         for at in order.iter().filter_map(|id| places.get(id).copied()) {
             let Executed { ty, feeds, .. } = &layers[at];

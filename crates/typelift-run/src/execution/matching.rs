@@ -49,8 +49,7 @@ pub(super) fn refuse_other_model(model: &Model, execution: &Execution) -> Result
         .map(|layer| (layer.name(), layer))
         .collect();
     // A plugin numbers its own constants as OpenVINO numbers those of models, so that such a name can be of either.
-    let is_named = |layer: &&Executed| layer.ty == "Const" && !is_numbered(&layer.name);
-    for executed in execution.layers.iter().filter(is_named) {
+    for executed in execution.layers.iter().filter(|layer| layer.ty == "Const" && !is_numbered(&layer.name)) {
         let Some(port) = constants.get(executed.name.as_str()).and_then(|layer| layer.outputs().first()) else {
             continue;
         };
@@ -181,7 +180,7 @@ impl<'a> Matching<'a> {
     }
 
     fn ends_of(&self, inner: &HashSet<usize>) -> HashSet<usize> {
-        let leaves = |&start: &usize| {
+        let found = inner.iter().copied().filter(|&start| {
             let (mut pending, mut seen) = (self.users(start).collect::<Vec<_>>(), HashSet::default());
             while let Some(at) = pending.pop() {
                 if inner.contains(&at) {
@@ -192,8 +191,8 @@ impl<'a> Matching<'a> {
                 }
             }
             true
-        };
-        inner.iter().copied().filter(leaves).collect()
+        });
+        found.collect()
     }
 
     pub(super) fn ran(&self) -> Ran {
@@ -227,7 +226,6 @@ impl<'a> Matching<'a> {
             }
             (None, _) => (Some(Led::ToAll(self.ahead[at].iter().map(|name| (*name).to_owned()).collect())), None),
         };
-        let is_end = |executed: &&Executed| ends.get(executed.name.as_str()).is_some_and(|ends| ends.contains(&at));
         RanLayer {
             id: layer.id().0,
             name: layer.name().to_owned(),
@@ -238,7 +236,9 @@ impl<'a> Matching<'a> {
             exec_type,
             exec_in: executed.map(|executed| executed.inputs.clone()),
             precision: executed.map(|executed| executed.precision().to_owned()),
-            exec_gives: executed.filter(is_end).map(|executed| executed.outputs.clone()),
+            exec_gives: executed
+                .filter(|executed| ends.get(executed.name.as_str()).is_some_and(|ends| ends.contains(&at)))
+                .map(|executed| executed.outputs.clone()),
             us: executed.filter(|_| became == Became::Ran).and_then(Executed::time),
             bodies_not_shown: layer.bodies().iter().map(|body| body.graph().len()).collect(),
         }
@@ -264,21 +264,21 @@ impl<'a> Matching<'a> {
         let stand_ins: HashSet<&str> =
             self.own.iter().flatten().map(|&at| self.execution.layers[at].name.as_str()).collect();
         let known: HashSet<&str> = self.layers.iter().map(|layer| layer.name()).collect();
-        let is_added = |layer: &&Executed| {
+        let found = self.execution.layers.iter().filter(|layer| {
             let lists = names_in(&layer.listed, &known).iter().any(|name| known.contains(name));
             !layer.is_constant
                 && !stand_ins.contains(layer.name.as_str())
                 && !lists
                 && !ENDS.contains(&layer.ty.as_str())
-        };
-        let added = |layer: &Executed| AddedLayer {
+        });
+        let all = found.map(|layer| AddedLayer {
             exec: layer.name.clone(),
             ty: layer.ty.clone(),
             from: layer.inputs.clone(),
             to: layer.outputs.clone(),
             us: layer.time(),
-        };
-        self.execution.layers.iter().filter(is_added).map(added).collect()
+        });
+        all.collect()
     }
 
     fn counts(&self, layers: &[RanLayer]) -> Counts {

@@ -71,12 +71,11 @@ fn narrowed<J: Judge>(search: &mut Search<'_, J>) -> Result<(), Halt<J>> {
     for (place, graph) in search.best.walk() {
         for layer in graph.layers() {
             for (at, body) in layer.bodies().iter().enumerate() {
-                let end = |inside: &Layer| {
+                let is_end = |inside: &&Layer| matches!(ops::kind(inside), LayerKind::Parameter | LayerKind::Result);
+                ends.extend(body.graph().layers().filter(is_end).map(|inside| {
                     let is_input = ops::kind(inside) == LayerKind::Parameter;
                     BodyEnd { place: place.clone(), layer: layer.id(), at, id: inside.id(), is_input }
-                };
-                let is_end = |inside: &&Layer| matches!(ops::kind(inside), LayerKind::Parameter | LayerKind::Result);
-                ends.extend(body.graph().layers().filter(is_end).map(end));
+                }));
             }
         }
     }
@@ -177,8 +176,9 @@ fn without(model: &Model, place: &Place, layers: &HashSet<LayerId>) -> Option<Mo
         let sources: Vec<LayerId> =
             sorted.iter().flat_map(|&id| graph.producers(id)).flatten().map(|source| source.layer).collect();
         graph.remove_all(&sorted)?;
-        let is_constant = |id: &LayerId| graph.layer(*id).is_some_and(|it| ops::kind(it) == LayerKind::Constant);
-        let left: HashSet<LayerId> = sources.into_iter().filter(is_constant).collect();
+        let left =
+            sources.into_iter().filter(|id| graph.layer(*id).is_some_and(|it| ops::kind(it) == LayerKind::Constant));
+        let left: HashSet<LayerId> = left.collect();
         graph.remove_unused(left).map(drop)
     })
 }

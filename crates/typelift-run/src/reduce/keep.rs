@@ -95,9 +95,8 @@ pub(super) fn part(model: &Model, keep: &HashSet<LayerId>) -> Option<Model> {
 fn with_state(graph: &Graph, keep: &HashSet<LayerId>) -> HashSet<LayerId> {
     let variable = |id: &LayerId| graph.layer(*id).and_then(|layer| layer.attribute("variable_id"));
     let read: HashSet<&str> = keep.iter().filter_map(variable).collect();
-    let writes = |id: &LayerId| variable(id).is_some_and(|name| read.contains(name));
     let assigns = graph.layers().filter(|layer| ops::kind(layer) == LayerKind::Assign).map(|layer| layer.id());
-    keep.iter().copied().chain(assigns.filter(writes)).collect()
+    keep.iter().copied().chain(assigns.filter(|id| variable(id).is_some_and(|name| read.contains(name)))).collect()
 }
 
 fn input_like(graph: &mut Edit<'_>, tensor: Output) -> Result<LayerId, EditError> {

@@ -154,12 +154,11 @@ impl Reduction {
         progress: &(dyn Fn(usize, usize) + Sync),
     ) -> Result<Reduced<J::Stop>, Option<J::Stop>> {
         let runs = std::sync::atomic::AtomicUsize::new(0);
-        let told = |candidate: &Model| {
+        self.run(model, &|candidate: &Model| {
             let verdict = judge.is_interesting(candidate);
             progress(layers(candidate), 1 + runs.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
             verdict
-        };
-        self.run(model, &told)
+        })
     }
 }
 

@@ -65,16 +65,16 @@ impl<'a, J: Judge> Search<'a, J> {
             [one] => vec![ask(one)],
             several => thread::scope(|scope| {
                 let started: Vec<_> = several.iter().map(|candidate| scope.spawn(move || ask(candidate))).collect();
-                let end = |handle: thread::ScopedJoinHandle<'_, _>| {
-                    handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-                };
-                started.into_iter().map(end).collect()
+                started
+                    .into_iter()
+                    .map(|handle| handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                    .collect()
             }),
         };
-        let keep = |(candidate, verdict): (Option<Model>, Result<bool, J::Stop>)| {
+        let kept = typed.into_iter().zip(verdicts).map(|(candidate, verdict)| {
             Ok(candidate.filter(|_| matches!(verdict, Ok(true)))).and_then(|kept| verdict.map(|_| kept))
-        };
-        typed.into_iter().zip(verdicts).map(keep).collect::<Result<_, _>>().map_err(Stopped::ByJudge)
+        });
+        kept.collect::<Result<_, _>>().map_err(Stopped::ByJudge)
     }
 
     /// Judges one candidate, and keeps it if it is interesting.

@@ -168,7 +168,7 @@ impl<'o> Renaming<'o> {
 
     fn new_of(&mut self, prefix: &str, name: String) -> String {
         let (old, count) = (self.old, &mut self.count);
-        let unused = || {
+        let found = self.new.entry(name).or_insert_with(|| {
             loop {
                 *count += 1;
                 let name = format!("{prefix}{count}");
@@ -176,7 +176,7 @@ impl<'o> Renaming<'o> {
                     return name;
                 }
             }
-        };
-        self.new.entry(name).or_insert_with(unused).clone()
+        });
+        found.clone()
     }
 }

@@ -10,7 +10,7 @@ use super::narrow::Ranged;
 use super::runner::Runner;
 use super::session::Session;
 use foldhash::{HashMap, HashSet};
-use typelift::graph::{Body, Direction, Place, PortMapEntry};
+use typelift::graph::{Body, Direction, Place};
 use typelift::ops::{self, LayerKind};
 use typelift::{LayerId, Model, diff};
 
@@ -91,7 +91,6 @@ impl Search<'_> {
     ) -> Result<Option<Start>, VerifyError> {
         let mut carried: HashMap<LayerId, Tensor> = HashMap::default();
         let changes = diff(&inner.models[0], &inner.models[1]).changes;
-        let is_changed = |around: &[HashSet<LayerId>; 2]| changes.iter().any(|change| is_at(change, around));
         for step in 0..MOST_STEPS {
             let input = |side: usize| {
                 let inputs = inner.inputs[side].iter().zip(inner.models[side].inputs());
@@ -119,7 +118,7 @@ impl Search<'_> {
                 outputs: Vec::new(),
             };
             let located = search.compare(runner, false)?;
-            if let Some(start) = search.start(&located, &is_changed) {
+            if let Some(start) = search.start(&located, &|around| changes.iter().any(|change| is_at(change, around))) {
                 return Ok(Some(search.inside(runner, &start, 0)?.unwrap_or(start)));
             }
             if bodies[0].back_edges().is_empty() {
@@ -150,8 +149,8 @@ fn paired_parameter([a, b]: [&Body; 2], id: LayerId) -> Option<LayerId> {
 
 /// The value that a Parameter of a body has in a step, from the inputs of the owner.
 fn entered(body: &Body, id: LayerId, fed: &[Tensor], step: usize) -> Option<Tensor> {
-    let is_of = |entry: &&PortMapEntry| entry.direction == Direction::Input && entry.internal_layer_id == id;
-    let entry = body.port_map().iter().find(is_of)?;
+    let entry =
+        body.port_map().iter().find(|entry| entry.direction == Direction::Input && entry.internal_layer_id == id)?;
     let Ok(port) = usize::try_from(entry.external_port_id) else {
         // The loop itself feeds the number of the step.
         let dims = body.graph().output(id.output(0))?.shape().to_static().unwrap_or_default();

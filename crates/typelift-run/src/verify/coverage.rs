@@ -41,12 +41,11 @@ pub(super) fn short(fixed: &Model, open: &Model, least: i64) -> Short {
     for (place, graph) in fixed.walk() {
         let Some(declared) = open.graph_at(&place) else { continue };
         for layer in graph.layers() {
-            let is_short = |&(input, axis): &(usize, i64)| {
+            if let Some((_, axis)) = mixed(graph, layer, fixed.weights()).into_iter().find(|&(input, axis)| {
                 let dim = length(graph, layer.id(), input, axis);
                 dim.is_some_and(|dim| dim.is_fixed() && dim.lower() < least)
                     && length(declared, layer.id(), input, axis) != dim
-            };
-            if let Some((_, axis)) = mixed(graph, layer, fixed.weights()).into_iter().find(is_short) {
+            }) {
                 let name = place.path_to(layer.name());
                 let reason = match ops::kind(layer) {
                     LayerKind::Loop | LayerKind::TensorIterator => format!("`{name}` ran one step"),
@@ -61,14 +60,14 @@ pub(super) fn short(fixed: &Model, open: &Model, least: i64) -> Short {
 
 pub(super) fn mixing(model: &Model) -> Vec<(Output, i64)> {
     let graph = model.graph();
-    let of = |layer: &Layer| {
+    let found = graph.layers().flat_map(|layer| {
         let id = layer.id();
         mixed(graph, layer, model.weights())
             .into_iter()
             .filter_map(move |(input, axis)| Some((graph.producer(id.input(input))?, axis)))
             .collect::<Vec<_>>()
-    };
-    graph.layers().flat_map(of).collect()
+    });
+    found.collect()
 }
 
 /// The length of an axis of an input; `None` if the shape does not have it.
@@ -128,14 +127,14 @@ fn mixed(graph: &Graph, layer: &Layer, weights: &Weights) -> Vec<(usize, i64)> {
 
 fn contracted(equation: &str) -> Vec<(usize, i64)> {
     let Some((inputs, result)) = equation.split_once("->") else { return Vec::new() };
-    let of = |(input, labels): (usize, &str)| {
+    let found = inputs.split(',').enumerate().flat_map(|(input, labels)| {
         // Labels after an ellipsis are counted from the end.
         let (before, after) = labels.trim().split_once("...").unwrap_or((labels.trim(), ""));
         let count = after.len() as i64;
         let places = before.chars().zip(0..).chain(after.chars().zip(-count..0));
         places.filter(|(label, _)| !result.contains(*label)).map(move |(_, axis)| (input, axis)).collect::<Vec<_>>()
-    };
-    inputs.split(',').enumerate().flat_map(of).collect()
+    });
+    found.collect()
 }
 
 fn sliced(layer: &Layer) -> Vec<(usize, i64)> {
@@ -155,8 +154,9 @@ pub(super) struct Spread {
 impl Spread {
     /// The spread of a tensor; `None` if it has no numbers.
     pub(super) fn of(tensor: &Tensor) -> Option<Self> {
-        let of = |value: f64| Self { least: value, most: value, is_saturated: is_end(value) };
-        tensor.floats()?.into_iter().map(of).reduce(Self::and)
+        let found =
+            tensor.floats()?.into_iter().map(|value| Self { least: value, most: value, is_saturated: is_end(value) });
+        found.reduce(Self::and)
     }
 
     /// Combines two spreads. A value that is not a number makes them varied.
@@ -239,22 +239,22 @@ fn endings(model: &Model) -> Short {
         };
         for inner in graph.topological_order().unwrap_or_default().into_iter().rev().filter_map(|id| graph.layer(id)) {
             let key = |id: LayerId| (place.clone(), id);
-            let of_user = |input: Input| {
-                let user = graph.layer(input.layer)?;
-                match ops::kind(user) {
-                    LayerKind::If if input.port == 0 => {
-                        Some(format!("it only says which branch of `{}` runs", user.name()))
-                    }
-                    _ => found.get(&key(input.layer)).cloned(),
-                }
-            };
             let id = inner.id();
             let reason = if ops::kind(inner) == LayerKind::Result {
                 let is_end = may_end && !is_read(id);
                 is_end.then(|| format!("it only says if `{}` ends before its last step", layer.name()))
             } else {
                 let users = (0..inner.outputs().len()).flat_map(|port| graph.consumers(id.output(port)));
-                users.map(of_user).collect::<Option<Vec<_>>>().and_then(|reasons| reasons.into_iter().next())
+                let reasons = users.map(|input| {
+                    let user = graph.layer(input.layer)?;
+                    match ops::kind(user) {
+                        LayerKind::If if input.port == 0 => {
+                            Some(format!("it only says which branch of `{}` runs", user.name()))
+                        }
+                        _ => found.get(&key(input.layer)).cloned(),
+                    }
+                });
+                reasons.collect::<Option<Vec<_>>>().and_then(|reasons| reasons.into_iter().next())
             };
             found.extend(reason.map(|reason| (key(id), reason)));
         }
@@ -333,7 +333,6 @@ impl Hidden {
             })
         };
         let is_constant = |tensor: &Output| spreads.get(tensor).is_some_and(|spread| spread.is_constant());
-        let is_zero = |tensor: &Output| matches!(spreads.get(tensor), Some(Spread { least: 0.0, most: 0.0, .. }));
         let mut hidden = Self { is_needed: HashSet::default(), reasons };
         let order = graph.topological_order().unwrap_or_default();
         for layer in order.iter().rev().filter_map(|&id| graph.layer(id)) {
@@ -353,7 +352,9 @@ impl Hidden {
             let is_saturating = SATURATING.contains(&name);
             let hides = |spread: &Spread| spread.is_constant() || is_saturating && spread.is_saturated;
             let data: Vec<Output> = graph.producers(id).into_iter().flatten().filter(is_data).collect();
-            let is_fed_zeros = is_computed(layer) && !data.is_empty() && data.iter().all(is_zero);
+            let is_fed_zeros = is_computed(layer)
+                && !data.is_empty()
+                && data.iter().all(|tensor| matches!(spreads.get(tensor), Some(Spread { least: 0.0, most: 0.0, .. })));
             let is_blocked = is_computed(layer)
                 && known.is_some_and(|known| !known.is_empty() && known.iter().all(hides))
                 && !data.iter().all(is_constant);

@@ -88,11 +88,8 @@ impl Search<'_> {
             Ok(!all && by_step.iter().flatten().any(|it| !it.same))
         })?;
         // With state, a difference in an early step also causes differences in later steps, so the first one counts.
-        let differs = |step: &Vec<Difference>| step.iter().any(|it| !it.same);
-        let step = by_step
-            .iter()
-            .position(differs)
-            .or_else(|| by_step.iter().position(|step| step.iter().any(|it| it.changed > 0)));
+        let found = by_step.iter().position(|step| step.iter().any(|it| !it.same));
+        let step = found.or_else(|| by_step.iter().position(|step| step.iter().any(|it| it.changed > 0)));
         let step = step.unwrap_or(0);
         let differences = by_step.into_iter().nth(step).unwrap_or_default();
         Ok(Located { targets, differences, step, left_out, outputs_agree })
@@ -298,11 +295,11 @@ fn chunk(graph: &Graph, targets: &[Target]) -> usize {
         });
         count.saturating_mul(4)
     };
-    let fits = |target: &&Target| {
+    let found = targets.iter().take(CHUNK).take_while(|target| {
         bytes += size(target);
         bytes <= CHUNK_BYTES
-    };
-    targets.iter().take(CHUNK).take_while(fits).count().max(1).min(targets.len())
+    });
+    found.count().max(1).min(targets.len())
 }
 
 /// True if a change is at one of these layers of A or B, or in one of their bodies.

@@ -57,12 +57,12 @@ pub(super) fn ids(end: End, model: &Model) -> Vec<LayerId> {
 
 pub(super) fn names(end: End, model: &Model) -> Vec<Vec<String>> {
     let graph = model.graph();
-    let of = |layer: &Layer| {
+    let found = ends(end, model).into_iter().map(|layer| {
         let mut names = model.interface_names(layer);
         let maker = graph.producer(layer.id().input(0)).and_then(|source| graph.layer(source.layer));
         names.extend(maker.filter(|_| end == End::Output && names.is_empty()).map(|maker| maker.name().to_owned()));
         names.push(layer.name().to_owned());
         names
-    };
-    ends(end, model).into_iter().map(of).collect()
+    });
+    found.collect()
 }

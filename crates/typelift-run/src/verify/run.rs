@@ -5,7 +5,7 @@ use std::iter;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use foldhash::{HashMap, HashSet};
+use foldhash::HashMap;
 use serde::{Deserialize, Deserializer};
 use typelift::edit::inputs_outputs::End;
 use typelift::explain::{Change, ChangeKind};
@@ -16,7 +16,7 @@ use typelift::host::progress::each;
 use typelift::ops::{self, LayerKind};
 use typelift::promote::ElementType;
 use typelift::shape::{self, Shape};
-use typelift::{Graph, Input, Layer, LayerId, Model, Output, diff};
+use typelift::{Graph, Layer, LayerId, Model, Output, diff};
 
 use super::Tensor;
 use super::compare::{Difference, is_finite};
@@ -203,15 +203,15 @@ impl Work<'_> {
         let sizing = Sizing::new(a, b, &inputs, &asked)?;
         if let Some(samples) = given {
             let session = self.load(runner, &ran)?;
-            let run = |sample: Sample| {
+            let done = samples.into_iter().map(|sample| {
                 let dims = inputs.iter().map(|pair| sample.a[0][pair.a].dims.clone()).collect();
                 let fixed =
                     sizing.fixed(&dims).map_err(|error| given::misshapen(a, &inputs, &sample).unwrap_or(error))?;
                 let outputs = session.run_both(runner, &sample)?;
                 self.check_shapes([&fixed[0], &fixed[1]], &outputs)?;
                 Ok(Done { sample, outputs, ran: ran.clone(), short: coverage::short(&fixed[0], a, 2) })
-            };
-            let done = samples.into_iter().map(run).collect();
+            });
+            let done = done.collect();
             session.release(runner);
             return done;
         }
@@ -256,8 +256,9 @@ impl Work<'_> {
             Session::load(runner, [&ran[0].model, &ran[1].model], &self.verification.settings, self.two_runs)?;
         self.configs = [0, 1].map(|side| session.config(side).clone());
         let is_open = |layer: &Layer| !layer.outputs().iter().all(|port| port.shape().is_static());
-        let is_silent = |&side: &usize| session.has_one_thread(side) && self.models[side].graph().layers().any(is_open);
-        if let Some(side) = (0..2).find(is_silent) {
+        if let Some(side) =
+            (0..2).find(|&side| session.has_one_thread(side) && self.models[side].graph().layers().any(is_open))
+        {
             session.release(runner);
             return Err(VerifyError::OneThread(Side::of(side)));
         }
@@ -595,12 +596,12 @@ impl Work<'_> {
     /// Compares the outputs of a sample. The largest difference over all steps is returned for each.
     fn differences(&self, done: &Done) -> Vec<Difference> {
         let [in_a, in_b] = &done.outputs;
-        let of = |pair: &Pair| {
+        let found = self.outputs.iter().map(|pair| {
             let steps = in_a.iter().zip(in_b).filter_map(|(a, b)| Some((a.get(pair.a)?, b.get(pair.b)?)));
             let differences = steps.map(|(a, b)| Difference::between(a, b, self.tolerance));
             differences.reduce(Difference::or_worse).unwrap_or_default()
-        };
-        self.outputs.iter().map(of).collect()
+        });
+        found.collect()
     }
 
     /// Runs A a few more times. Returns the outputs that differ from run to run, which cannot be compared.
@@ -634,7 +635,7 @@ impl Work<'_> {
             let tensor = outputs.and_then(|outputs| outputs.get(at));
             tensor.map_or(String::new(), |tensor| tensor.element_type.name().to_owned())
         };
-        let of = |(at, pair): (usize, &Pair)| {
+        let found = self.outputs.iter().enumerate().map(|(at, pair)| {
             let all = by_sample.iter().filter_map(|sample| sample.get(at).cloned());
             let (own, other) = (ty(0, pair.a), ty(1, pair.b));
             let mut values = samples.iter().flat_map(|done| &done.outputs[0]).filter_map(|step| step.get(pair.a));
@@ -646,8 +647,8 @@ impl Work<'_> {
                 finite: values.all(is_finite),
                 difference: all.reduce(Difference::or_worse).unwrap_or_default(),
             }
-        };
-        self.outputs.iter().enumerate().map(of).collect()
+        });
+        found.collect()
     }
 
     /// Finds the layer at which outputs start to differ. An output within the tolerance is also examined if it differs
@@ -691,10 +692,11 @@ impl Work<'_> {
         let graph = self.models[0].graph();
         let blocks = if self.verification.layers { growth(graph, &located) } else { Vec::new() };
         let changes = diff(self.models[0], self.models[1]).changes;
-        let is_changed = |around: &[HashSet<LayerId>; 2]| changes.iter().any(|change| is_at(change, around));
         let failing: Vec<usize> = (0..differences.len()).filter(|&at| !differences[at].same).collect();
         let search = self.search(done, unsteady);
-        let start = search.start(&located, &is_changed).or_else(|| search.moved_output(&located, &failing));
+        let start = search
+            .start(&located, &|around| changes.iter().any(|change| is_at(change, around)))
+            .or_else(|| search.moved_output(&located, &failing));
         let is_sure = |start: &Start| {
             let is_real =
                 |it: &Difference| !it.same || !is_given && self.is_in_f32(start) && it.exceeds(tolerance::F32);
@@ -874,21 +876,22 @@ impl Work<'_> {
 fn all_targets(graph: &Graph) -> Vec<Target> {
     let roles = roles(graph);
     let is_condition = |layer: &Layer| {
-        let is_if = |input: Input| input.port == 0 && graph.layer(input.layer).map(ops::kind) == Some(LayerKind::If);
-        graph.consumers(layer.id().output(0)).any(is_if)
+        graph
+            .consumers(layer.id().output(0))
+            .any(|input| input.port == 0 && graph.layer(input.layer).map(ops::kind) == Some(LayerKind::If))
     };
-    let is_data = |layer: &&Layer| {
+    let tensors = graph.layers().filter(|layer| {
         let is_end = matches!(ops::kind(layer), LayerKind::Parameter | LayerKind::Result | LayerKind::Assign);
         // The condition of an If may be computed from shapes.
         !is_end && (roles.get(layer.id()) == Some(&Role::Data) || is_condition(layer))
-    };
-    let ports = |layer: &Layer| (0..layer.outputs().len()).map(|port| layer.id().output(port)).collect::<Vec<_>>();
-    let tensors = graph.layers().filter(is_data).flat_map(ports);
-    let is_used = |tensor: &Output| {
+    });
+    let tensors =
+        tensors.flat_map(|layer| (0..layer.outputs().len()).map(|port| layer.id().output(port)).collect::<Vec<_>>());
+    let used = tensors.filter(|tensor| {
         graph.consumers(*tensor).next().is_some()
             && graph.output(*tensor).is_some_and(|port| port.element_type() != ElementType::Dynamic)
-    };
-    tensors.filter(is_used).map(|tensor| Target { a: tensor, b: tensor }).collect()
+    });
+    used.map(|tensor| Target { a: tensor, b: tensor }).collect()
 }
 
 fn growth(graph: &Graph, located: &Located) -> Vec<Growth> {

@@ -104,8 +104,8 @@ impl Source {
             Some(path) if !model.weights().has_added() => Bytes::File(std::path::absolute(path)?),
             _ => Bytes::Memory(model.weights().to_bytes()?),
         };
-        let is_extension = |layer: &typelift::Layer| !layer.version().starts_with("opset");
-        let needs_extension = model.walk().any(|(_, graph)| graph.layers().any(is_extension));
+        let needs_extension =
+            model.walk().any(|(_, graph)| graph.layers().any(|layer| !layer.version().starts_with("opset")));
         Ok(Self { text: xml::write(model, WriteOptions::default()), weights, needs_extension })
     }
 }

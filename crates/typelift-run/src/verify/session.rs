@@ -56,15 +56,15 @@ impl Session {
             Side::A => (self.loaded[0].key, &sample.a, self.outputs[0]),
             Side::B => (self.loaded[1].key, &sample.b, self.outputs[1]),
         };
-        let run = |(step, inputs): (usize, &Vec<Tensor>)| {
+        let runs = steps.iter().enumerate().map(|(step, inputs)| {
             poll();
             let outputs = runner.run(key, inputs, step == 0).and_then(|outputs| match outputs.len() {
                 found if found == expected => Ok(outputs),
                 found => Err(RunError::Broken(format!("OpenVINO gave {found} outputs, and the model has {expected}"))),
             });
             outputs.map_err(|error| VerifyError::of_run(side, error))
-        };
-        steps.iter().enumerate().map(run).collect()
+        });
+        runs.collect()
     }
 
     /// Runs both models on a sample.

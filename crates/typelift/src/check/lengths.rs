@@ -6,7 +6,7 @@ use super::{GraphCheck, PLACES};
 use crate::base::hash::HashSet;
 use crate::base::quoted::Quoted;
 use crate::findings::{Code, Diagnostic, Fix, FixAction, Severity, Text, message};
-use crate::model::graph::{Layer, LayerId, Model, Output};
+use crate::model::graph::{LayerId, Model};
 use crate::ops::{self, LayerKind};
 use crate::symbols::{Constraint, Noticed, Reads, Shapes, Swallow, Symbol};
 
@@ -43,11 +43,10 @@ pub(crate) fn left_tables(model: &Model) -> Vec<Diagnostic> {
 
 impl GraphCheck<'_> {
     pub(super) fn check_lengths(&mut self, model: &Model) {
-        let concerns = |layer: &Layer| match ops::kind(layer) {
+        if !model.graph.unordered().any(|layer| match ops::kind(layer) {
             LayerKind::Parameter => layer.outputs().first().is_some_and(|port| !port.shape().is_static()),
             _ => layer.ty() == "Gather",
-        };
-        if !model.graph.unordered().any(concerns) {
+        }) {
             return;
         }
         let own = self.shapes.is_none().then(|| crate::symbols::shapes(model));
@@ -251,8 +250,8 @@ fn declared(model: &Model, id: LayerId, axis: usize, length: i64) -> Option<Stri
 fn opening(model: &Model, shapes: &Shapes, symbol: usize, only: i64) -> Option<Vec<String>> {
     let hints = (0..shapes.symbols().len()).map(|at| if at == symbol { only } else { UNLIKELY });
     let lengths = shapes.fitting(&hints.collect::<Vec<_>>())?;
-    let was = |tensor: Output| shapes.lengths_of(tensor, &lengths)?.into_iter().collect::<Option<Vec<i64>>>();
-    let (statements, opened) = model.opening_statements(&was)?;
+    let (statements, opened) = model
+        .opening_statements(&|tensor| shapes.lengths_of(tensor, &lengths)?.into_iter().collect::<Option<Vec<i64>>>())?;
     let axes = shapes.symbols()[symbol].axes();
     let after = crate::symbols::shapes(&opened);
     let own = after.symbols().iter().find(|it| it.axes().first() == axes.first())?;

@@ -108,14 +108,14 @@ fn help_of_end(body: &Body, edge: &BackEdge) -> Message {
     let value = graph.producer(edge.from.input(0)).and_then(|tensor| graph.output(tensor));
     let is_sliced =
         |layer: &Layer| body.port_map().iter().any(|it| it.internal_layer_id == layer.id() && it.axis.is_some());
-    let takes = |it: &&Layer| {
+    let meant = graph.layers().filter(|it| {
         let output = it.outputs().first().zip(value);
         output.is_some_and(|(given, value)| given.tensor_type() == value.tensor_type())
             && is_parameter(it)
             && !is_sliced(it)
             && body.back_edges().iter().all(|edge| edge.to != it.id())
-    };
-    let meant: Vec<_> = graph.layers().filter(takes).map(|it| it.id().to_string()).collect();
+    });
+    let meant: Vec<_> = meant.map(|it| it.id().to_string()).collect();
     match &meant[..] {
         [] => "set `to-layer` to the Parameter that gets the value in the next iteration".into(),
         meant => message!("write to-layer=\"{}\""; Text(meant.join("\" or \""))),

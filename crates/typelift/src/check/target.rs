@@ -114,15 +114,15 @@ pub(super) fn beside_layers(model: &Model, release: Release) -> Option<Beside> {
         let span = xml::locate(model.source(), layer.span().unwrap_or_default(), "layer", "name");
         Beside { release, what, span, layer: Some(LayerRef::of(place, layer)) }
     };
-    let names = || {
+    let found = opening().or_else(|| {
         let mut graphs = model.walk().filter(|_| release < Release::WITH_REPEATED_NAMES);
         graphs.find_map(|(place, graph)| {
             let layer = *repeated_names(graph).first()?;
             let what = message!("a second layer with the name `{}`"; layer.name());
             Some(of_layer(&place, layer, what, Release::WITH_REPEATED_NAMES))
         })
-    };
-    let ports = || {
+    });
+    found.or_else(|| {
         let graphs = model.walk().filter(|_| release < Release::WITH_OPEN_TYPES);
         let layers = graphs.flat_map(|(place, graph)| graph.layers().map(move |layer| (place.clone(), layer)));
         let found = layers.filter_map(|(place, layer)| {
@@ -131,8 +131,7 @@ pub(super) fn beside_layers(model: &Model, release: Release) -> Option<Beside> {
         });
         // If several need the newest release, the first is returned.
         found.reduce(|first, next| if next.release > first.release { next } else { first })
-    };
-    opening().or_else(names).or_else(ports)
+    })
 }
 
 fn ports(model: &Model, target: Release) -> Vec<Diagnostic> {

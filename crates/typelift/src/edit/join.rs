@@ -55,8 +55,8 @@ impl Model {
         }
         let moved = self.edit(|edit| {
             let tensors = feeds.iter().flat_map(|(_, tensor)| edit.consumers(*tensor)).map(|input| input.layer);
-            let is_end = |id: &LayerId| edit.layer(*id).is_some_and(|layer| ops::kind(layer) == LayerKind::Result);
-            let ends: BTreeSet<_> = tensors.filter(is_end).collect();
+            let ends = tensors.filter(|id| edit.layer(*id).is_some_and(|layer| ops::kind(layer) == LayerKind::Result));
+            let ends: BTreeSet<_> = ends.collect();
             edit.remove_all(&ends.into_iter().collect::<Vec<_>>())?;
             edit.inline_model(other, &feeds, prefix)
         })?;

@@ -52,8 +52,8 @@ pub fn revisions(ty: &str, version: Option<&str>, attributes: &[(&str, &str)]) -
         _ => {}
     }
     check_attributes(&found, rows, attributes).map_err(EditError::Other)?;
-    let has_all = |row: &&&Operation| attributes.iter().all(|(name, _)| row.attribute(name).is_some());
-    let fitting = found.iter().filter(has_all).filter_map(|row| row.opsets().next());
+    let fitting = found.iter().filter(|row| attributes.iter().all(|(name, _)| row.attribute(name).is_some()));
+    let fitting = fitting.filter_map(|row| row.opsets().next());
     Ok(fitting.map(|opset| new(version.as_deref().unwrap_or(&format!("opset{opset}")))).collect())
 }
 

@@ -32,8 +32,8 @@ impl Model {
 /// The variables that layers of this kind, ReadValue or Assign, have in a graph. Layers on which no Result and
 /// no Assign depends do not count, because OpenVINO drops them.
 pub(crate) fn variables(graph: &Graph, kind: LayerKind) -> HashSet<String> {
-    let is_start = |layer: &&Layer| matches!(ops::kind(layer), LayerKind::Result | LayerKind::Assign);
-    let mut pending: Vec<_> = graph.unordered().filter(is_start).map(Layer::id).collect();
+    let starts = graph.unordered().filter(|layer| matches!(ops::kind(layer), LayerKind::Result | LayerKind::Assign));
+    let mut pending: Vec<_> = starts.map(Layer::id).collect();
     let (mut seen, mut found) = (HashSet::default(), HashSet::default());
     while let Some(id) = pending.pop() {
         let Some(layer) = graph.layer(id).filter(|_| seen.insert(id)) else { continue };
@@ -183,12 +183,12 @@ impl Edit<'_> {
 
     fn open_input(&self, pairs: &[StatePair]) -> Option<Output> {
         let pasts: HashSet<_> = pairs.iter().map(|pair| pair.past).collect();
-        let is_open = |layer: &&Layer| {
+        let open = self.layers().find(|layer| {
             let dims = layer.outputs().first().and_then(|port| port.shape().dims());
             let is_unknown = dims.is_some_and(|dims| dims.first().is_some_and(|dim| dim.value().is_none()));
             ops::kind(layer) == LayerKind::Parameter && is_unknown && !pasts.contains(&layer.id())
-        };
-        self.layers().find(is_open).map(|layer| layer.id().output(0))
+        });
+        open.map(|layer| layer.id().output(0))
     }
 
     /// The length of the variables' first axis, as a tensor with one number.

@@ -279,7 +279,7 @@ const MOST_REMEMBERED: usize = 1000;
 
 fn largest(model: &Model, mut tensors: Vec<Large>, formulas: &mut Formulas<'_>) -> Vec<LargeTensor> {
     tensors.sort_by_key(|&(bytes, ..)| std::cmp::Reverse(bytes));
-    let describe = |(bytes, place, layer, port): Large| LargeTensor {
+    let largest = tensors.into_iter().take(LARGEST).map(|(bytes, place, layer, port)| LargeTensor {
         bytes_formula: model
             .graph_at(&place)
             .and_then(|graph| formulas.bytes(graph, layer.id().output(port)))
@@ -289,8 +289,8 @@ fn largest(model: &Model, mut tensors: Vec<Large>, formulas: &mut Formulas<'_>) 
         element_type: layer.outputs()[port].element_type(),
         shape: layer.outputs()[port].shape().clone(),
         bytes,
-    };
-    tensors.into_iter().take(LARGEST).map(describe).collect()
+    });
+    largest.collect()
 }
 
 /// An open dimension counts as its lower bound, and as 1 at least.
@@ -426,11 +426,11 @@ impl Census {
     }
 
     pub(crate) fn size(layer: &Layer) -> u64 {
-        let stored = || {
+        let found = Self::range(layer).and_then(|(_, size)| u64::try_from(size).ok()).or_else(|| {
             let port = layer.outputs().first()?;
             u64::try_from(stored_size(port.element_type(), port.shape().element_count()?)?).ok()
-        };
-        Self::range(layer).and_then(|(_, size)| u64::try_from(size).ok()).or_else(stored).unwrap_or(0)
+        });
+        found.unwrap_or(0)
     }
 
     /// Counts a constant for its element type, and ignores other layers. Returns the number of its bytes that were not

@@ -18,7 +18,7 @@ use crate::model::graph::{
 };
 use crate::model::shape::Shape;
 use crate::ops::Setting;
-use crate::ops::{self, Attr, AttributeValues, Fault, LayerKind, OTHER_TYPES, Operation, Subject, kind, setting};
+use crate::ops::{self, AttributeValues, Fault, LayerKind, OTHER_TYPES, Operation, Subject, kind, setting};
 
 /// Derivation of an element type: a step for each tensor that influences it, beginning with the tensor itself.
 ///
@@ -367,11 +367,10 @@ impl<'a> PathSearch<'a> {
             Err(message) => return (Rule::Refused { message: message.clone() }, (0..ports.len()).collect()),
         };
         // If an attribute must equal a type of an input, as in ReadValue, every other value is an error.
-        let decides = |(setting, other): &&(Setting, Option<OutputTypes>)| match other {
+        if let Some((setting, _)) = answers.trials.by_attribute.iter().find(|(setting, other)| match other {
             Some(types) => of_port(types) != found,
             None => setting.value == found.name(),
-        };
-        if let Some((setting, _)) = answers.trials.by_attribute.iter().find(decides) {
+        }) {
             return (Rule::Attribute(setting.clone()), Vec::new());
         }
         let deciding = answers
@@ -482,7 +481,7 @@ impl<'a> RuleTrial<'a, '_> {
 
     fn by_attribute(&mut self) -> Vec<(Setting, Option<OutputTypes>)> {
         let (layer, attributes) = (self.layer, self.operation.type_attributes());
-        let with_another = |attribute: &Attr| {
+        let changed = attributes.map(|attribute| {
             let setting = setting(layer, attribute);
             let other = OTHER_TYPES.iter().filter(|ty| ty.name() != setting.value).find_map(|ty| {
                 let mut other = Layer::new(layer.ty(), layer.version(), layer.name());
@@ -491,8 +490,8 @@ impl<'a> RuleTrial<'a, '_> {
                 self.types(&other, &AttributeValues::of(&other, self.operation), self.ports).ok()
             });
             (setting, other)
-        };
-        attributes.map(with_another).collect()
+        });
+        changed.collect()
     }
 
     fn by_inputs(&mut self, values: &AttributeValues) -> Vec<(Vec<usize>, Option<OutputTypes>)> {
@@ -502,7 +501,7 @@ impl<'a> RuleTrial<'a, '_> {
         let shaping = self.operation.shaping_inputs();
         let groups = self.operation.input_groups(&types).into_iter();
         let groups = groups.filter(|group| group.iter().any(|input| !shaping.contains(input)));
-        let with_another = |group: Vec<usize>| {
+        let changed = groups.map(|group| {
             let mut others = OTHER_TYPES.iter().filter(|ty| group.iter().all(|&input| types[input] != **ty));
             let other = others.find_map(|&element_type| {
                 let other = |&input: &usize| (input, OutputPort::new(element_type, ports[input].shape().clone()));
@@ -514,7 +513,7 @@ impl<'a> RuleTrial<'a, '_> {
                 self.types(self.layer, values, &ports).ok()
             });
             (group, other)
-        };
-        groups.map(with_another).collect()
+        });
+        changed.collect()
     }
 }

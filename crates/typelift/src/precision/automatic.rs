@@ -61,13 +61,13 @@ impl GraphView<'_> {
                 );
             return divisor.is_some_and(|divisor| self.has_epsilon(divisor));
         }
-        let is_negative_power = |power: LayerId| {
-            let exponent = || self.constant(self.source(power, 1)?);
-            self.is_of(power, &["Power"])
-                && exponent().is_some_and(|values| values.iter().all(|&value| value < 0.0))
-                && self.source(power, 0).is_some_and(|base| self.has_epsilon(base))
-        };
-        self.is_of(id, &["Multiply"]) && [from(0), from(1)].into_iter().flatten().any(is_negative_power)
+        self.is_of(id, &["Multiply"])
+            && [from(0), from(1)].into_iter().flatten().any(|power| {
+                let exponent = || self.constant(self.source(power, 1)?);
+                self.is_of(power, &["Power"])
+                    && exponent().is_some_and(|values| values.iter().all(|&value| value < 0.0))
+                    && self.source(power, 0).is_some_and(|base| self.has_epsilon(base))
+            })
     }
 
     fn has_epsilon(&self, id: LayerId) -> bool {

@@ -88,11 +88,11 @@ impl Plan {
                     None
                 };
                 let audit = constant.audit(layer, model.weights());
-                let judge = || match &audit {
+                let reason = reason.or_else(|| match &audit {
                     Some(audit) => compression.like.objection(audit, compression.to),
                     None => Some(Reason::Unreadable),
-                };
-                constant.action = reason.or_else(judge).map_or(Action::Compress, Action::Keep);
+                });
+                constant.action = reason.map_or(Action::Compress, Action::Keep);
                 constants.push(constant);
             }
         }

@@ -143,12 +143,11 @@ impl LevelStorage {
     fn of(source: &RangedConstant) -> Option<Self> {
         let [low, high, ..] = &source.ranges;
         let count = source.dims.iter().product::<usize>();
-        let is_empty = |at: usize| {
+        if (0..count).any(|at| {
             let [low, high] =
                 [(low, 0), (high, 1)].map(|(range, nth)| range.values()[place(at, &source.dims, &source.strides[nth])]);
             !(low < high && low.is_finite() && high.is_finite())
-        };
-        if (0..count).any(is_empty) {
+        }) {
             return None;
         }
         let results = source.results();

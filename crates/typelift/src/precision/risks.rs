@@ -144,12 +144,12 @@ impl<'a> RiskSearch<'a> {
         let tensors: Vec<_> = converts.filter_map(|layer| self.view.graph.producer(layer.id().input(0))).collect();
         let (last, graph) = (self.last_integer(), self.view.graph);
         let within = |values: &Array| values.to_floats().iter().all(|value| value.abs() <= last);
-        let is_small = |tensor: &Output| {
+        let small = tensors.into_iter().filter(|tensor| {
             let ty = graph.output(*tensor).map_or(ElementType::Dynamic, OutputPort::element_type);
             let is_within = |bounds: Rc<Bounds>| within(&bounds.lower) && within(bounds.upper());
             ty.bits() <= 8 || self.probe.bounds(graph, *tensor).is_some_and(is_within)
-        };
-        tensors.into_iter().filter(is_small).collect()
+        });
+        small.collect()
     }
 
     fn add(&mut self, code: Code, layer: LayerId, detail: Message, keep: Vec<LayerId>) {

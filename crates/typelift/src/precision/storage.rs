@@ -42,15 +42,15 @@ impl Plan {
     /// Returns an error for each constant with a value whose relative error would exceed `limit`, worst first.
     pub(crate) fn beyond(&self, model: &Model, limit: f64) -> Vec<Diagnostic> {
         let worst = self.worst(usize::MAX).into_iter();
-        let error = |constant: &Constant| {
+        let errors = worst.take_while(|constant| constant.loss.max_rel > limit).map(|constant| {
             let message = message!(
                 "the relative error of `{}` in {} would be up to {}, more than {}";
                 constant.path, constant.to, Text(short(constant.loss.max_rel)), limit
             );
             let found = finding(model, constant, message);
             Diagnostic { severity: Severity::Error, ..found.help("keep the constant, or allow a larger error") }
-        };
-        worst.take_while(|constant| constant.loss.max_rel > limit).map(error).collect()
+        });
+        errors.collect()
     }
 
     /// Returns a warning for each constant with values out of the type's range, or NaN, and for each one that is left

@@ -190,13 +190,13 @@ impl RetypingPlan {
     /// Promotions whose new result type is not the new type of their old one. For example, bf16 with f16 gives
     /// f32, which is mapped to f16.
     pub(crate) fn promotions(&self, model: &Model) -> Vec<(Place, Vec<LayerId>)> {
-        let of = |plan: &GraphPlan| {
+        let found = self.graphs.iter().filter_map(|plan| {
             let graph = model.graph_at(&plan.place)?;
             let refused = plan.exceptions.iter().filter(|(_, exception)| matches!(exception, Exception::Refused(_)));
             let promotions = refused.map(|(id, _)| *id).filter(|&id| graph.layer(id).is_some_and(ops::is_promotion));
             Some((plan.place.clone(), promotions.collect::<Vec<_>>())).filter(|(_, promotions)| !promotions.is_empty())
-        };
-        self.graphs.iter().filter_map(of).collect()
+        });
+        found.collect()
     }
 
     /// Returns the plan for the constants whose type changes, with the loss of their values.
@@ -232,14 +232,14 @@ impl GraphPlan {
     /// Creates the plan of a graph. Layers that are not in the list keep their types.
     fn new(graph: &Graph, place: Place, layers: Vec<(LayerId, LayerPlan)>) -> Self {
         let by_id: HashMap<_, _> = layers.iter().map(|(id, plan)| (*id, plan)).collect();
-        let border = |(tensor, input): (Output, Input)| {
+        let borders = graph.wires().filter_map(|(tensor, input)| {
             let was = graph.output(tensor)?.element_type();
             let from = by_id.get(&tensor.layer).map_or(Some(was), |plan| plan.makes.get(tensor.port).copied())?;
             let to = by_id.get(&input.layer).map_or(Some(was), |plan| plan.takes.get(input.port).copied().flatten())?;
             let is_known = from != ElementType::Dynamic && to != ElementType::Dynamic;
             (is_known && from != to).then_some(Border { tensor, input, from, to })
-        };
-        let borders = graph.wires().filter_map(border).collect();
+        });
+        let borders = borders.collect();
         let attributes = layers.iter().flat_map(|(id, plan)| plan.attributes.iter().map(|&(name, ty)| (*id, name, ty)));
         let attributes = attributes.collect();
         let exceptions = layers.into_iter().filter_map(|(id, plan)| Some((id, plan.exception?))).collect();

@@ -101,15 +101,15 @@ fn meant<'p>(name: &str, like: &str, end: End, ports: impl Iterator<Item = &'p P
     let (ty, shape) = like.split_at(like.find('[')?);
     let rank = shape.parse::<Shape>().ok()?.rank();
     let is_float = ty.starts_with('f');
-    let fits = |port: &&Port| {
+    let fitting = ports.filter(|port| {
         let is_number = |ty: ElementType| if is_float { ty.is_float() } else { ty.is_integer() || name == "timestep" };
         let has_rank = port.rank() == rank
             || name == "logits" && port.rank() == Some(2)
             || name == "timestep" && port.rank() == Some(0);
         let is_free = port.names.iter().all(|name| !KNOWN.contains(&name.as_str()));
         is_free && has_rank && is_number(port.element_type())
-    };
-    let fitting: Vec<_> = ports.filter(fits).filter(|port| !is_cache(port)).collect();
+    });
+    let fitting: Vec<_> = fitting.filter(|port| !is_cache(port)).collect();
     match fitting.as_slice() {
         [only] => Some(only),
         several => several

@@ -398,12 +398,12 @@ pub(super) fn optimum_cache(facts: &Facts) -> Vec<Fault> {
     let presents: Vec<_> =
         facts.outputs.iter().filter(is_like).filter(|port| port.rank() == Some(4) || is_cache(port)).collect();
     let named = presents.iter().filter(|port| port.names.iter().any(|name| name.contains("present"))).count();
-    let renames = |ports: &[&Port], group: &str| -> String {
-        let rename = |(at, port): (usize, &&Port)| {
+    let renamed = |ports: &[&Port], group: &str| -> String {
+        let renamed = ports.iter().enumerate().map(|(at, port)| {
             let kind = ["key", "value"][at % 2];
             format!("rename {} {group}.{}.{kind}", port.address(), at / 2)
-        };
-        ports.iter().enumerate().map(rename).collect::<Vec<_>>().join("\n")
+        });
+        renamed.collect::<Vec<_>>().join("\n")
     };
     match (pasts.as_slice(), others.as_slice()) {
         ([], []) => {
@@ -415,14 +415,14 @@ pub(super) fn optimum_cache(facts: &Facts) -> Vec<Fault> {
         ([], others) => {
             let message = message!("the inputs of the cache are named {}, and optimum-intel looks for `past_key_values` in their names"; shown(others.iter().copied()));
             let fault = Fault { layer: Some(others[0].layer), ..Fault::new("past_key_values", message) };
-            let rest = if named == 0 { renames(&presents, "present") } else { String::new() };
-            let script = renames(others, "past_key_values") + "\n" + &rest;
+            let rest = if named == 0 { renamed(&presents, "present") } else { String::new() };
+            let script = renamed(others, "past_key_values") + "\n" + &rest;
             vec![fault.script(script).explaining(others.iter().map(|port| port.layer))]
         }
         (pasts, _) if named < pasts.len() => {
             let message = message!("the outputs of the cache are named {}, and optimum-intel looks for `present` in their names"; shown(presents.iter().copied()));
             let fault = Fault { layer: presents.first().map(|port| port.layer), ..Fault::new("present", message) };
-            vec![fault.script(renames(&presents, "present")).explaining(presents.iter().map(|port| port.layer))]
+            vec![fault.script(renamed(&presents, "present")).explaining(presents.iter().map(|port| port.layer))]
         }
         _ => Vec::new(),
     }

@@ -150,11 +150,11 @@ fn may_match(model: &Model, rules: &[Rule]) -> bool {
         || graphs.iter().any(|(_, graph)| {
             let mut subject = Subject::new(graph, model.weights());
             subject.is_inferred = false;
-            let fits = |layer: &Layer| {
-                let mut patterns = index.of(layer).map(|at| &rules[at].pattern);
-                patterns.any(|pattern| matching::at(&subject, pattern, layer, Depth::Structure).is_some())
-            };
-            !index.by_operation.is_empty() && graph.unordered().any(fits)
+            !index.by_operation.is_empty()
+                && graph.unordered().any(|layer| {
+                    let mut patterns = index.of(layer).map(|at| &rules[at].pattern);
+                    patterns.any(|pattern| matching::at(&subject, pattern, layer, Depth::Structure).is_some())
+                })
         })
 }
 

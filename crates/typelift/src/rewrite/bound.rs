@@ -93,11 +93,10 @@ pub(super) fn same_value(wanted: &str, value: &str, kind: Option<AttrKind>) -> b
         _ => {
             let items = |text: &str| text.split(',').map(|item| item.trim().to_owned()).collect::<Vec<_>>();
             let (wanted, value) = (items(wanted), items(value));
-            let same = |(a, b): (&String, &String)| {
+            wanted.len() == value.len() && wanted.iter().zip(&value).all(|(a, b)| {
                 a == b
                     || matches!((a.parse::<f64>(), b.parse::<f64>()), (Ok(a), Ok(b)) if a == b || a as f32 == b as f32)
-            };
-            wanted.len() == value.len() && wanted.iter().zip(&value).all(same)
+            })
         }
     }
 }

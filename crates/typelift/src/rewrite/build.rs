@@ -162,11 +162,11 @@ impl Build<'_, '_> {
     /// Of several alternative operations, the one that the pattern matched.
     fn chosen(&self, term: usize) -> usize {
         let TermKind::Either(branches) = &self.side.terms[term].kind else { return term };
-        let is_it = |term: &usize| match &self.side.terms[*term].kind {
+        let used = branches.iter().map(|branch| branch.term).find(|term| match &self.side.terms[*term].kind {
             TermKind::Layer(layer) => self.matched.iter().any(|matched| layer.same_as == Some(matched.at)),
             _ => false,
-        };
-        branches.iter().map(|branch| branch.term).find(is_it).unwrap_or(term)
+        });
+        used.unwrap_or(term)
     }
 
     fn tensor_named(&mut self, name: &str) -> Result<Output, EditError> {

@@ -130,8 +130,8 @@ fn elementwise(function: Function, x: &Array, y: &Array, losses: &mut Losses) ->
         Function::Multiply => a.checked_mul(b),
         _ => a.checked_rem(b).filter(|rest| *rest == 0).and_then(|_| a.checked_div(b)),
     };
-    let exact = |a: i128, b: i128| int(a, b).filter(|&value| crate::ops::values::array::wrap(ty, value) == value);
-    let computed = x.zip(&y, exact, float);
+    let computed =
+        x.zip(&y, |a, b| int(a, b).filter(|&value| crate::ops::values::array::wrap(ty, value) == value), float);
     let computed =
         computed.ok_or_else(|| format!("the result is not exact in {ty}; ask for floating point, `c: const f32`"))?;
     if let (Data::Floats(x), Data::Floats(y), Data::Floats(results)) = (&x.data, &y.data, &computed.data) {
@@ -149,8 +149,8 @@ fn pick(x: &Array, axis: usize, indices: impl Iterator<Item = i64>) -> Result<Ar
         0 => "a single number has no elements".to_owned(),
         _ => format!("{:?} has no axis {axis}", x.dims),
     })?;
-    let place = |index: i64| usize::try_from(if index < 0 { index + length as i64 } else { index }).ok();
-    let places = indices.map(place).collect::<Option<Vec<_>>>();
+    let places = indices.map(|index| usize::try_from(if index < 0 { index + length as i64 } else { index }).ok());
+    let places = places.collect::<Option<Vec<_>>>();
     let found = places.and_then(|places| x.take(axis, places.into_iter()));
     found.ok_or_else(|| format!("an index is out of range for {length} elements"))
 }

@@ -306,7 +306,7 @@ impl<'a> Evaluator<'a> {
     fn named(&self, name: usize, expected: Option<ElementType>) -> Result<Array, Lack> {
         let number = match (&self.names_bound[name], self.names[name].neutral) {
             (Some(Bound::Tensor(tensor)), _) => {
-                let unknown = || {
+                return Ok(values::values(self.graph, self.weights, *tensor).ok_or_else(|| {
                     let layer = self.graph.layer(tensor.layer).map_or("it", |layer| layer.name());
                     match self
                         .graph
@@ -317,8 +317,7 @@ impl<'a> Evaluator<'a> {
                         Some(Err(reason)) => format!("the constant `{layer}` is too large: {reason}"),
                         _ => format!("the values of the constant `{layer}` are unknown, or not numeric"),
                     }
-                };
-                return Ok(values::values(self.graph, self.weights, *tensor).ok_or_else(unknown)?);
+                })?);
             }
             (Some(Bound::Values(values)), _) => return Ok((**values).clone()),
             (Some(Bound::Number(number)), _) => *number,

@@ -81,8 +81,7 @@ impl Evaluator<'_> {
     pub(super) fn parts_of_name(&self, of: usize, pattern: &NamePattern) -> Result<Option<Vec<(usize, String)>>, Lack> {
         let name = self.layer_name(of)?;
         let variable = |part: &str| self.variable_names.iter().position(|known| known == part);
-        let known = |part: &str| self.variables[variable(part)?].as_deref().map(str::to_owned);
-        let parts = pattern.named(name, &known);
+        let parts = pattern.named(name, &|part| self.variables[variable(part)?].as_deref().map(str::to_owned));
         Ok(parts.map(|parts| parts.into_iter().filter_map(|(part, text)| Some((variable(part)?, text))).collect()))
     }
 }

@@ -230,9 +230,8 @@ impl Shapes {
     /// A long dimension is written as if inputs that broadcast had equal lengths. `None` if the rank is unknown or the
     /// tensor is in a body.
     pub fn text(&self, tensor: Output) -> Option<String> {
-        let name = |symbol: usize| self.symbols[symbol].name();
         let dims = self.tensors.get(&tensor)?.iter().map(|dim| match dim {
-            Some(dim) => self.arena.text(*self.brief.get(dim).unwrap_or(dim), &name),
+            Some(dim) => self.arena.text(*self.brief.get(dim).unwrap_or(dim), &|symbol| self.symbols[symbol].name()),
             None => "?".to_owned(),
         });
         let dims: Vec<String> = dims.collect();

@@ -106,10 +106,10 @@ impl Shaped {
         let [in_a, in_b] = [roles(&fixed[0]), roles(&fixed[1])];
         let roles = pairs.iter().map(|pair| in_a[pair.a].and(in_b[pair.b])).collect();
         let types = [0, 1].map(|side| {
-            let of = |layer: &&typelift::Layer| {
-                layer.outputs().first().map_or(ElementType::Dynamic, |port| port.element_type())
-            };
-            ends(End::Input, &fixed[side]).iter().map(of).collect::<Vec<_>>()
+            ends(End::Input, &fixed[side])
+                .iter()
+                .map(|layer| layer.outputs().first().map_or(ElementType::Dynamic, |port| port.element_type()))
+                .collect::<Vec<_>>()
         });
         let types = pairs.iter().map(|pair| [types[0][pair.a], types[1][pair.b]]).collect();
         Ok((Self { shapes, roles, types }, fixed))

@@ -47,7 +47,7 @@ impl Role {
 
 /// The use of each input of an inferred model, in order. Its shapes should be fixed as far as possible.
 pub(super) fn roles(model: &Model) -> Vec<Role> {
-    let of = |layer: &Layer| {
+    let found = model.inputs().map(|layer| {
         let name = layer.name().to_ascii_lowercase();
         let mut search = Search { weights: model.weights(), role: Role::default(), seen: HashSet::default() };
         search.uses(model.graph(), layer.id().output(0), 0);
@@ -55,8 +55,8 @@ pub(super) fn roles(model: &Model) -> Vec<Role> {
         role.is_mask |= name.contains("mask") && role.limit.is_none_or(|limit| limit > 1);
         role.is_position = name.contains("position") || name.contains("pos_ids");
         role
-    };
-    model.inputs().map(of).collect()
+    });
+    found.collect()
 }
 
 /// Operations that move the values of their first input without changing them.

@@ -75,10 +75,10 @@ impl<'m> Sizing<'m> {
             }
             declared.push(own.shape.merge(&other.shape).unwrap_or(own.shape));
         }
-        let with_asked = |(at, shape): (usize, &Shape)| {
+        let wanted = declared.iter().enumerate().map(|(at, shape)| {
             asked.get(&at).map_or(shape.clone(), |asked| shape.merge(asked).unwrap_or_else(|_| asked.clone()))
-        };
-        let wanted: Vec<Shape> = declared.iter().enumerate().map(with_asked).collect();
+        });
+        let wanted: Vec<Shape> = wanted.collect();
         let mut sizing = Self { models: [a, b], inputs, pairs, variants: Vec::new() };
         let mut refused = None;
         for shapes in ranked(&wanted) {
@@ -238,7 +238,6 @@ impl<'m> Sizing<'m> {
     /// accept them or a tensor is too large. The numbers are those of [`accepted`](Self::accepted).
     fn verdict(&self, shapes: &Shapes, most: u64) -> Option<(bool, [usize; 2])> {
         let models = self.fixed(shapes).ok()?;
-        let is_empty = |port: &OutputPort| port.shape().dims().is_some_and(|dims| dims.contains(&Dim::fixed(0)));
         let is_large = |port: &OutputPort| port.shape().element_count().is_some_and(|count| count > most);
         let mut has_values = true;
         for graph in models.iter().map(Model::graph) {
@@ -248,7 +247,7 @@ impl<'m> Sizing<'m> {
             }
             let outputs = graph.layers().filter(|layer| ops::kind(layer) == LayerKind::Result);
             let mut sources = outputs.filter_map(|layer| graph.output(graph.producer(layer.id().input(0))?));
-            has_values &= !sources.any(is_empty);
+            has_values &= !sources.any(|port| port.shape().dims().is_some_and(|dims| dims.contains(&Dim::fixed(0))));
         }
         let short = [2, LONG].map(|least| coverage::short(&models[0], self.models[0], least).len());
         Some((has_values, short))
@@ -345,19 +344,19 @@ impl Variant {
     /// Shapes whose open dimensions are as long as `length` says, within their limits. It gets the input, the axis,
     /// and if that is the first of several.
     fn at_least(&self, length: &dyn Fn(usize, usize, bool) -> usize) -> Shapes {
-        let of = |(input, shape): (usize, &Shape)| {
+        let found = self.declared.iter().enumerate().map(|(input, shape)| {
             let dims = shape.dims().unwrap_or_default();
-            let dim = |(axis, dim): (usize, &Dim)| match dim.value() {
+            let found = dims.iter().enumerate().map(|(axis, dim)| match dim.value() {
                 Some(value) => usize::try_from(value).unwrap_or(0),
                 None => {
                     let most = dim.upper().and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
                     let least = usize::try_from(dim.lower()).unwrap_or(0);
                     length(input, axis, axis == 0 && dims.len() > 1).max(least).min(most)
                 }
-            };
-            dims.iter().enumerate().map(dim).collect()
-        };
-        self.declared.iter().enumerate().map(of).collect()
+            });
+            found.collect()
+        });
+        found.collect()
     }
 
     fn takes(&self, shapes: &Shapes) -> bool {
@@ -373,7 +372,6 @@ fn fixed(dims: &[usize]) -> Shape {
 fn ranked(shapes: &[Shape]) -> impl Iterator<Item = Vec<Shape>> {
     let ranks = if shapes.iter().any(|shape| shape.rank().is_none()) { &RANKS[..] } else { &RANKS[..1] };
     ranks.iter().map(|&rank| {
-        let known = |shape: &Shape| if shape.rank().is_some() { shape.clone() } else { Shape::of_rank(rank) };
-        shapes.iter().map(known).collect()
+        shapes.iter().map(|shape| if shape.rank().is_some() { shape.clone() } else { Shape::of_rank(rank) }).collect()
     })
 }

@@ -33,13 +33,13 @@ impl<'a> View<'a> {
 
     /// Iterates over the attentions whose boolean mask a release refuses, each with the producer of the mask.
     pub(super) fn boolean_masks(&self, target: Release) -> impl Iterator<Item = (&'a Layer, &'a Layer)> {
-        let is_refused = move |layer: &&Layer| {
+        let mask = |layer: &'a Layer| self.source(layer.id(), 3).filter(|mask| is_boolean(mask));
+        let refused = self.attentions().filter(move |layer| {
             let is_open = layer.outputs().first().is_some_and(|port| port.shape().to_static().is_none());
             let is_old = target < Release::WITH_BOOLEAN_MASKS;
             is_open && (is_old || target <= Release::WITHOUT_STATEFUL_MASKS && self.is_stateful(layer, is_state))
-        };
-        let mask = |layer: &'a Layer| self.source(layer.id(), 3).filter(|mask| is_boolean(mask));
-        self.attentions().filter(is_refused).filter_map(move |layer| Some((layer, mask(layer)?)))
+        });
+        refused.filter_map(move |layer| Some((layer, mask(layer)?)))
     }
 
     /// Notes that keys and values of a stateful model are stored in 8 bits.

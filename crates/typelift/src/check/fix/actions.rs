@@ -97,7 +97,7 @@ impl<'a> ConversionTrial<'a> {
         let producers = graph.producers(layer.id).into_iter().flatten();
         let producers = producers.map(|output| (layer.place.clone(), output.layer));
         let new: Vec<_> = producers.filter(|producer| self.inserted.contains(producer)).collect();
-        let of = |change: &&Change| new.contains(&(change.layer.place.clone(), change.layer.id));
-        self.changes.iter().filter(of).map(|change| (change.from, change.to)).collect()
+        let found = self.changes.iter().filter(|change| new.contains(&(change.layer.place.clone(), change.layer.id)));
+        found.map(|change| (change.from, change.to)).collect()
     }
 }

@@ -162,8 +162,8 @@ pub(super) fn candidates(attribute: &Attr, layer: &Layer) -> Vec<String> {
     let text = written.or(attribute.default).unwrap_or_default().to_owned();
     let numbers = || text.split(',').filter_map(|number| number.trim().parse::<i64>().ok()).collect::<Vec<_>>();
     let lists = |lists: Vec<Vec<i64>>| {
-        let join = |list: Vec<i64>| list.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        lists.into_iter().map(join).collect::<Vec<_>>()
+        let texts = lists.into_iter().map(|list| list.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "));
+        texts.collect::<Vec<_>>()
     };
     let mut values = match attribute.kind {
         AttrKind::Bool => vec!["true".to_owned(), "false".to_owned()],

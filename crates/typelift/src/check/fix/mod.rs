@@ -167,11 +167,10 @@ fn offer(it: &mut Diagnostic, source: &str, tried: Vec<Fix>) {
         [only] if only.applicability == Applicability::Safe => {
             it.replace_help(vec![only.clone()]);
             // A Convert of a constant whose place or size is wrong converts the wrong bytes.
-            let is_of_bytes = |edit: &TextEdit| {
+            if it.edits().unwrap_or_default().iter().any(|edit| {
                 let before = source.get(..edit.span.start as usize).unwrap_or_default();
                 [" size=\"", " offset=\""].iter().any(|name| before.ends_with(name))
-            };
-            if it.edits().unwrap_or_default().iter().any(is_of_bytes) {
+            }) {
                 it.remove_actions();
             }
             // If the edits are on other lines than the finding, the mistake is at the edits.

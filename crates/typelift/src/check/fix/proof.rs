@@ -259,12 +259,12 @@ impl Case<'_> {
     /// Proves several attributes of a Parameter or constant by its only port, if none of them is valid.
     fn declared(&self, layer: &Layer, names: &[&str]) -> Option<Proof> {
         let operation = layer.operation()?;
-        let is_lost = |name: &&str| {
-            let row = operation.attribute(name);
-            layer.attribute(name).is_none_or(|text| row.is_some_and(|row| !row.is_clear(text)))
-        };
         let is_alone = names.iter().all(|name| exchanged_with(layer, name).is_none());
-        let all = is_alone && names.iter().filter(|name| **name != "size").all(is_lost);
+        let all = is_alone
+            && names.iter().filter(|name| **name != "size").all(|name| {
+                let row = operation.attribute(name);
+                layer.attribute(name).is_none_or(|text| row.is_some_and(|row| !row.is_clear(text)))
+            });
         let proofs: Option<Vec<_>> =
             names.iter().filter(|name| **name != "size").map(|name| self.of_source(layer, name)).collect();
         (all && proofs.is_some()).then(|| Proof::new("port: it declares type and shape"))

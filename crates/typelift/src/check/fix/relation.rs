@@ -44,10 +44,10 @@ pub(super) fn pairs(layer: &Layer) -> Vec<(&'static str, &'static str)> {
 /// The pairs of a layer whose values contradict each other, such as a minimum above the maximum.
 pub(super) fn broken(layer: &Layer) -> Vec<(&'static str, &'static str)> {
     let number = |name: &str| layer.attribute(name)?.trim().parse::<f64>().ok();
-    let is_broken = |pair: &(&str, &str)| {
+    let broken = pairs(layer).into_iter().filter(|pair| {
         *pair == ("min", "max") && number(pair.0).zip(number(pair.1)).is_some_and(|(min, max)| min > max)
-    };
-    pairs(layer).into_iter().filter(is_broken).collect()
+    });
+    broken.collect()
 }
 
 pub(super) fn are_exchanged(layer: &Layer, one: &str, other: &str) -> bool {

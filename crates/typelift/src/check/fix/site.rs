@@ -122,8 +122,8 @@ impl<'a> Site<'a> {
 
     pub(super) fn with_dims(&self, port: &Tag, dims: &[String]) -> Vec<TextEdit> {
         let Some(place) = self.tags.iter().position(|tag| std::ptr::eq(tag, port)) else { return Vec::new() };
-        let is_dim = |tag: &&Tag| tag.parent == Some(place) && self.is(tag, "dim");
-        let written: Vec<_> = self.tags.iter().filter(is_dim).map(|tag| self.content(tag)).collect();
+        let written = self.tags.iter().filter(|tag| tag.parent == Some(place) && self.is(tag, "dim"));
+        let written: Vec<_> = written.map(|tag| self.content(tag)).collect();
         if dims.len() == written.len() {
             let other = written.iter().zip(dims).filter(|(span, dim)| span.text(self.source()).trim() != **dim);
             return other.map(|(span, dim)| TextEdit::new(*span, dim)).collect();
@@ -170,14 +170,14 @@ impl<'a> Site<'a> {
 
 pub(super) fn edges(source: &str, graph: &Graph) -> Vec<EdgeText> {
     let tags = xml::tags(source, graph.edges_span.unwrap_or_default());
-    let edge = |tag: &Tag| {
+    let edges = tags.iter().filter_map(|tag| {
         let [from, from_port, to, to_port] =
             ["from-layer", "from-port", "to-layer", "to-port"].map(|name| tag.value(source, name));
         let ends = [from?, from_port?, to?, to_port?];
         let number = |at: usize| ends[at].text(source).trim().parse::<u64>().unwrap_or(u64::MAX);
         Some(EdgeText { span: tag.span, ends, from: (number(0), number(1)), to: (number(2), number(3)) })
-    };
-    tags.iter().filter_map(edge).collect()
+    });
+    edges.collect()
 }
 
 pub(super) fn with_end_tag(source: &str, tag: Span) -> Span {

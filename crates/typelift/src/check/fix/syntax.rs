@@ -251,11 +251,11 @@ fn readings(line: &str) -> Vec<(String, &'static str)> {
 
 fn is_same(one: &[LineTag], other: &[LineTag]) -> bool {
     let plain = |tags: &[LineTag]| -> Vec<String> {
-        let tag = |tag: &LineTag| {
+        let found = tags.iter().map(|tag| {
             let attributes: Vec<_> = tag.attributes.iter().map(|(name, value)| (*name, value.trim())).collect();
             format!("{:?} {} {attributes:?} {}", tag.role, tag.name, tag.text.trim())
-        };
-        tags.iter().map(tag).collect()
+        });
+        found.collect()
     };
     plain(one) == plain(other)
 }

@@ -103,13 +103,13 @@ impl Site<'_> {
         let evidence = |pair| if broken.contains(pair) { Evidence::Unused } else { Evidence::Table };
         found.extend(relation::pairs(self.layer).iter().map(|pair| (evidence(pair), pair.0, pair.1)));
         found.retain(|(_, one, other)| only(one) || only(other));
-        let candidate = |(evidence, one, other): (Evidence, &str, &str)| {
+        let candidates = found.into_iter().filter_map(|(evidence, one, other)| {
             let first = self.set(one, self.layer.attribute(other)?)?;
             let second = self.set(other, self.layer.attribute(one)?)?;
             let change = Change::Exchange { layer: self.layer.id(), names: [one.to_owned(), other.to_owned()] };
             Some(Candidate::new(evidence, change, vec![first, second]))
-        };
-        found.into_iter().filter_map(candidate).collect()
+        });
+        candidates.collect()
     }
 
     fn declared_attributes(&self, only: &dyn Fn(&str) -> bool) -> Vec<Candidate> {

@@ -190,11 +190,11 @@ impl Model {
             Err(error @ InterfaceError::Unknown { .. }) if is_glob(name) => error,
             found => return found.map(|id| vec![(id, name.to_owned())]),
         };
-        let fitting = |layer: &Layer| {
+        let found = self.ends(end).filter_map(|layer| {
             let mut names = std::iter::once(layer.name().to_owned()).chain(self.interface_names(layer));
             names.find(|known| matches_glob(name, known)).map(|known| (layer.id(), known))
-        };
-        let found: Vec<_> = self.ends(end).filter_map(fitting).collect();
+        });
+        let found: Vec<_> = found.collect();
         if found.is_empty() { Err(error) } else { Ok(found) }
     }
 
@@ -253,11 +253,11 @@ impl Model {
             }
         }
         if let (true, Ok(tensor)) = (found.is_empty(), self.graph.tensor(name)) {
-            let is_meant = |layer: &&&Layer| match end {
+            let meant = ends.iter().filter(|layer| match end {
                 End::Input => tensor.layer == layer.id(),
                 End::Output => self.graph.producer(layer.id().input(0)) == Some(tensor),
-            };
-            found = ends.iter().filter(is_meant).map(|layer| layer.id()).collect();
+            });
+            found = meant.map(|layer| layer.id()).collect();
         }
         match found[..] {
             [id] => Ok(id),
@@ -421,12 +421,12 @@ impl Model {
 
     /// True if all users of an input take it as indices, of any integer type.
     fn is_only_index(&self, id: LayerId) -> bool {
-        let takes_any = |input: Input| {
-            let name = self.graph.layer(input.layer).and_then(|layer| layer.operation()).map(|row| row.name());
-            matches!((name, input.port), (Some("Gather" | "GatherElements" | "GatherND"), 1) | (Some("ShapeOf"), 0))
-        };
         let mut users = self.graph.consumers(id.output(0)).peekable();
-        users.peek().is_some() && users.all(takes_any)
+        users.peek().is_some()
+            && users.all(|input| {
+                let name = self.graph.layer(input.layer).and_then(|layer| layer.operation()).map(|row| row.name());
+                matches!((name, input.port), (Some("Gather" | "GatherElements" | "GatherND"), 1) | (Some("ShapeOf"), 0))
+            })
     }
 
     /// Gives inputs other element types, each from the first to the second one. A Convert after the Parameter restores the
@@ -436,12 +436,12 @@ impl Model {
         inputs: &[(LayerId, [ElementType; 2], bool)],
     ) -> Result<Vec<Change>, EditError> {
         let converts = self.edit(|graph| {
-            let retype = |&(id, [from, to], is_accepted): &(LayerId, [ElementType; 2], bool)| {
+            let retyped = inputs.iter().map(|&(id, [from, to], is_accepted)| {
                 let back = (!is_accepted).then(|| graph.convert_back(id, from)).transpose()?;
                 graph.set_attribute(id, "element_type", to.name())?;
                 Ok(back)
-            };
-            inputs.iter().map(retype).collect::<Result<Vec<_>, EditError>>()
+            });
+            retyped.collect::<Result<Vec<_>, EditError>>()
         })?;
         let mut changes = Changes::default();
         for (&(id, [from, to], _), convert) in inputs.iter().zip(converts) {
@@ -530,12 +530,12 @@ impl Model {
 
     pub(crate) fn reshaped_since(&self, before: &[(LayerId, TensorType)]) -> Vec<Reshaped> {
         let before: HashMap<_, _> = before.iter().map(|(id, tensor)| (*id, &tensor.shape)).collect();
-        let reshaped = |(id, tensor): (LayerId, TensorType)| {
+        let found = self.interface_types().into_iter().filter_map(|(id, tensor)| {
             let from = before.get(&id).filter(|&&from| *from != tensor.shape)?;
             let layer = LayerRef::of(&Place::default(), self.graph.layer(id)?);
             Some(Reshaped { layer, from: (*from).clone(), to: tensor.shape })
-        };
-        self.interface_types().into_iter().filter_map(reshaped).collect()
+        });
+        found.collect()
     }
 
     pub(crate) fn retyped_since(&self, before: &[(LayerId, TensorType)]) -> Vec<Change> {

@@ -96,12 +96,12 @@ fn types(
     }
     let differ = keys(own, other).into_iter().filter(|ty| own.get(ty) != other.get(ty));
     let joint = if unit == " bytes" { " of " } else { " in " };
-    let phrase = |ty: &ElementType| {
+    let text = differ.map(|ty| {
         let [mine, usual] = [own, other].map(|counts| counts.get(ty).copied().unwrap_or(0));
         let unit = if mine == 1 { unit.trim_end_matches('s') } else { unit };
         format!("{}{unit}{joint}{ty} instead of {}", grouped(mine), grouped(usual))
-    };
-    let text: Vec<String> = differ.map(phrase).collect();
+    });
+    let text: Vec<String> = text.collect();
     (false, (!text.is_empty()).then(|| format!("{verb} {}", text.join(", "))))
 }
 

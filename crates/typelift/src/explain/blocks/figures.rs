@@ -80,10 +80,10 @@ impl<'a> Figures<'a> {
         }
         form.macs = macs.count;
         form.operations = operations.into_iter().map(|(operation, count)| (operation.to_owned(), count)).collect();
-        let worded = |((operation, name, value), count): ((&str, &str, &str), u64)| {
-            ((operation.to_owned(), format!("{name}=\"{value}\"")), count)
-        };
-        form.words = words.into_iter().map(worded).collect();
+        form.words = words
+            .into_iter()
+            .map(|((operation, name, value), count)| ((operation.to_owned(), format!("{name}=\"{value}\"")), count))
+            .collect();
         Block {
             name: name.to_owned(),
             path: place.path_to(name),

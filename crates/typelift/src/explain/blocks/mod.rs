@@ -189,12 +189,12 @@ impl<'a> Division<'a> {
     fn new(place: Place, graph: &'a Graph, weights: &Weights) -> Self {
         let figures = Figures::new(graph, weights);
         let found = parts(graph, &figures.roles);
-        let block = |part: blocks::Part| Block {
+        let all = found.parts.into_iter().map(|part| Block {
             number: part.number,
             family: part.family,
             ..figures.block(&place, &part.name, part.layers)
-        };
-        let mut blocks: Vec<Block> = found.parts.into_iter().map(block).collect();
+        });
+        let mut blocks: Vec<Block> = all.collect();
         describe(figures.flow(), &mut blocks);
         Self { place, figures, names: found.names, blocks, shared: found.shared, unused: found.unused }
     }

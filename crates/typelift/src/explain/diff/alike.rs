@@ -120,13 +120,13 @@ fn what(change: &Change) -> String {
 /// Removes the shapes from a list of types: `f32, i64` for `f32[2,?], i64[]`.
 fn without_shapes(types: &str) -> String {
     let mut depth = 0_usize;
-    let keep = |c: &char| {
+    let kept = types.chars().filter(|c| {
         depth = if *c == '[' { depth + 1 } else { depth };
         let kept = depth == 0;
         depth = if *c == ']' { depth.saturating_sub(1) } else { depth };
         kept
-    };
-    types.chars().filter(keep).collect()
+    });
+    kept.collect()
 }
 
 /// Formats ascending numbers: `0–3, 5`.

@@ -6,16 +6,16 @@ use smallvec::SmallVec;
 
 use super::matching::{Pairs, matched};
 use super::quantized::Plain;
-use super::side::{Feed, Ports, Side, Use};
+use super::side::{Feed, Ports, Side};
 use super::story::whole_blocks;
-use super::{BlockChange, Change, ChangeKind, Consequence, Diff, ValueChange, ValueError, values};
+use super::{Change, ChangeKind, Consequence, Diff, ValueChange, ValueError, values};
 use crate::base::hash::{HashMap, HashSet};
 use crate::base::progress::each;
 use crate::base::span::Lines;
 use crate::edit::precision_marks::Marks;
 use crate::findings::LayerRef;
 use crate::infer::blocks;
-use crate::model::graph::{Body, Direction, Layer, LayerId, Model, Place, PortMapEntry};
+use crate::model::graph::{Body, Direction, Layer, LayerId, Model, Place};
 use crate::ops::{self, Operation};
 use crate::precision::schemes::Scheme;
 
@@ -104,11 +104,11 @@ impl<'a> Comparison<'a> {
         self.name_blocks();
         let mut blocks = whole_blocks(ChangeKind::Removed, self.before, &removed);
         blocks.extend(whole_blocks(ChangeKind::Added, self.after, &added));
-        let layers = |block: &BlockChange| {
+        let whole = blocks.iter().flat_map(|block| {
             let is_added = block.kind == ChangeKind::Added;
             block.layers.iter().map(|&id| (is_added, id)).collect::<Vec<_>>()
-        };
-        let whole = blocks.iter().flat_map(layers).collect();
+        });
+        let whole = whole.collect();
         Diff {
             changes: self.changes.into_iter().map(|(_, change)| change).collect(),
             unread: self.unread,
@@ -661,7 +661,8 @@ fn entries<'a>(
     let by_id: HashMap<_, _> = side.layers.iter().enumerate().map(|(at, layer)| (layer.id(), at)).collect();
     let inner = |id: LayerId| by_id.get(&id).map_or("-", |&at| shown_as(at).name());
     let ports = Ports::of(layer);
-    let entry = |entry: &PortMapEntry| {
+    let back = body.back_edges().iter().map(|edge| format!("{} back to {}", inner(edge.from), inner(edge.to)));
+    let entries = body.port_map().iter().map(|entry| {
         let outer = ports.outer(entry).map_or("-".to_owned(), |port| port.to_string());
         let inner = inner(entry.internal_layer_id);
         let mut text = match entry.direction {
@@ -674,9 +675,8 @@ fn entries<'a>(
             text += &format!(" {{axis={axis}, start={start}, end={end}, stride={stride}, part_size={part}}}");
         }
         text + &entry.purpose().map_or(String::new(), |purpose| format!(" ({purpose})"))
-    };
-    let back = body.back_edges().iter().map(|edge| format!("{} back to {}", inner(edge.from), inner(edge.to)));
-    body.port_map().iter().map(entry).chain(back).collect()
+    });
+    entries.chain(back).collect()
 }
 
 /// The difference between the names of two layers and of their tensors. The name of a Result counts only if its
@@ -717,12 +717,12 @@ fn is_replaced_by_equal(scope: &GraphPair<'_>, kind: ChangeKind, at: usize) -> b
         ChangeKind::Added => (&scope.after, &scope.before, &scope.pairs.of_after),
         _ => (&scope.before, &scope.after, &scope.pairs.of_before),
     };
-    let is_explained = |use_: &Use| {
-        let Some(user) = pairs[use_.layer] else { return true };
-        match other.feeds[user].get(use_.input as usize) {
-            Some(feed) => feed.is_some_and(|(there, _)| side.is_equal_constant(at, other, there)),
-            None => side.is_default_input(use_.layer, use_.input as usize),
-        }
-    };
-    side.is_constant(at) && side.uses[at].iter().all(is_explained)
+    side.is_constant(at)
+        && side.uses[at].iter().all(|use_| {
+            let Some(user) = pairs[use_.layer] else { return true };
+            match other.feeds[user].get(use_.input as usize) {
+                Some(feed) => feed.is_some_and(|(there, _)| side.is_equal_constant(at, other, there)),
+                None => side.is_default_input(use_.layer, use_.input as usize),
+            }
+        })
 }

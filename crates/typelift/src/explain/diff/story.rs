@@ -239,7 +239,7 @@ fn stored<'a>(changes: &[&'a Change]) -> Vec<StoryLine<'a>> {
         *worst = change.error.map_or(*worst, |error| error.max_relative.max(*worst));
         *of_range = change.error.and_then(|error| error.max_of_range).map_or(*of_range, |error| error.max(*of_range));
     }
-    let line = |((before, after), (changes, worst, of_range)): ((String, String), (Vec<&'a Change>, f64, f64))| {
+    let lines = types.into_iter().map(|((before, after), (changes, worst, of_range))| {
         let error = match (worst > 0.0, of_range > 0.0) {
             (true, true) => format!("worst error {:.2} % of a row's range", of_range * 100.0),
             (true, false) => format!("worst relative error {worst:.1e}"),
@@ -247,8 +247,8 @@ fn stored<'a>(changes: &[&'a Change]) -> Vec<StoryLine<'a>> {
         };
         let text = format!("{before} to {after}: {}, {error}", counted(changes.len(), "constant"));
         StoryLine { text, changes }
-    };
-    types.into_iter().map(line).collect()
+    });
+    lines.collect()
 }
 
 /// Formats a number with its noun: `1 layer`, `1,024 layers`.

@@ -125,8 +125,7 @@ impl Voice<'_> {
                 Some(format!("`model.rewrite({})`", all.join(", ")))
             }
             (FixAction::Settings(all), Self::Shell(_)) => {
-                let option = |(name, value): &(&str, String)| format!("`--{} {value}`", name.replace('_', "-"));
-                Some(format!("add {}", list(all.iter().map(option).collect(), "or")))
+                Some(format!("add {}", list(all.iter().map(|(name, value)| format!("`--{} {value}`", name.replace('_', "-"))).collect(), "or")))
             }
             (FixAction::ReadWeights(bin), Self::Shell(_)) => {
                 Some(format!("`--bin {}` reads the weights next to it", shell_word(&bin.display().to_string())))

@@ -20,7 +20,7 @@ use crate::ops::{self, LayerKind};
 
 pub(crate) use names::{Names, SEPARATORS, module_of, plain};
 
-pub(crate) use parts::{NAMELESS, Part, number_of, parts};
+pub(crate) use parts::{NAMELESS, number_of, parts};
 pub(crate) use roles::{Indices, in_order};
 pub use roles::{Role, roles};
 pub(crate) use weights::{FEW_VALUES, StoredPaths, values};

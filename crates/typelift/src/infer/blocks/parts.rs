@@ -256,8 +256,7 @@ impl<'a> Flow<'a> {
         let types = |block: &FoundBlock| {
             BTreeSet::from_iter(places[block.start..block.end].iter().map(|&at| self.order[at].ty()))
         };
-        let is_alike = |block: &FoundBlock| types(block) == types(&found[0]);
-        if found.len() < LEAST_OF_RESIDUAL || !found.iter().all(is_alike) {
+        if found.len() < LEAST_OF_RESIDUAL || !found.iter().all(|block| types(block) == types(&found[0])) {
             return Vec::new();
         }
         let next = |block: &FoundBlock| places.get(block.end).map(|&at| self.order[at].ty());

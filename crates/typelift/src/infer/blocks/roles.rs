@@ -69,12 +69,12 @@ impl Indices {
         }
         for layer in order.into_iter().rev().filter(|layer| gives_integers(layer)) {
             let selects = |(_, input): (usize, Input)| {
-                let is_index = |user: &Layer| {
-                    let is_place =
-                        !matches!(use_of_values(user, input.port), UseOfValues::Passed | UseOfValues::Computed);
-                    is_place || user.operation().is_some_and(|it| it.shaping_inputs().contains(&input.port))
-                };
-                found.get(input.layer).is_some() || graph.layer(input.layer).is_some_and(is_index)
+                found.get(input.layer).is_some()
+                    || graph.layer(input.layer).is_some_and(|user| {
+                        let is_place =
+                            !matches!(use_of_values(user, input.port), UseOfValues::Passed | UseOfValues::Computed);
+                        is_place || user.operation().is_some_and(|it| it.shaping_inputs().contains(&input.port))
+                    })
             };
             let mut uses = graph.uses(layer.id()).peekable();
             let is_condition = layer.outputs().iter().all(|port| port.element_type() == ElementType::Boolean);

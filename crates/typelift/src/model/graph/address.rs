@@ -259,8 +259,8 @@ impl Model {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn find(&self, word: &str) -> Result<(Place, LayerId), FindError> {
-        let layer = |graph: &Graph, word: &str| graph.find(word).map(|id| id.output(0));
-        self.find_beyond(word, layer, |_, id| id.output(0)).map(|(place, tensor)| (place, tensor.layer))
+        self.find_beyond(word, |graph, word| graph.find(word).map(|id| id.output(0)), |_, id| id.output(0))
+            .map(|(place, tensor)| (place, tensor.layer))
     }
 
     /// Returns the tensor that a word means, and the place of its graph. The word is read as by [`find`](Self::find); a layer

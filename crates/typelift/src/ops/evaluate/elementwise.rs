@@ -126,8 +126,7 @@ pub(crate) fn floor_mod(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Ar
 
 pub(crate) fn power(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     let ty = inputs.first()?.element_type;
-    let ints = |x: i128, y: i128| Some(array::truncate(ty, (x as f64).powf(y as f64)));
-    arithmetic(evaluation, inputs, &[COMMON], ints, f64::powf)
+    arithmetic(evaluation, inputs, &[COMMON], |x, y| Some(array::truncate(ty, (x as f64).powf(y as f64))), f64::powf)
 }
 
 /// Computes comparisons and logic.

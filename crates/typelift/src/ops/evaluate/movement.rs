@@ -328,12 +328,12 @@ pub(crate) fn scatter_elements_update(evaluation: &Evaluation, inputs: &[&Array]
     let at = axis(at.first_integer()?, data.dims.len())?;
     (indices.dims.len() == data.dims.len()).then_some(())?;
     let (own, theirs) = (array::strides(&data.dims), array::strides(&indices.dims));
-    let place = |(from, index): (usize, i64)| {
+    let places = indices.to_integers().into_iter().enumerate().map(|(from, index)| {
         let along = |axis: usize| from / theirs[axis] % indices.dims[axis];
         let coordinate = |axis| if axis == at { position(index, data.dims[at]) } else { Some(along(axis)) };
         (0..own.len()).map(|axis| Some(coordinate(axis)? * own[axis])).sum::<Option<usize>>()
-    };
-    let places = indices.to_integers().into_iter().enumerate().map(place).collect::<Option<Vec<_>>>()?;
+    });
+    let places = places.collect::<Option<Vec<_>>>()?;
     scatter(data, &places, updates, Reduction::of(evaluation)?)
 }
 

@@ -211,7 +211,8 @@ pub(crate) fn prior_box_clustered(evaluation: &Evaluation, inputs: &[&Array]) ->
     let steps = [step("step_w", width, columns)?, step("step_h", height, rows)?];
     let (offset, clip) = (float("offset")?, evaluation.bool("clip").ok()?);
     let count = array::count(&dims)?;
-    let box_at = |(place, prior): (usize, usize)| {
+    let boxes = (0..count).flat_map(|place| (0..widths.len()).map(move |prior| (place, prior)));
+    let boxes = boxes.take(count / 8).map(|(place, prior)| {
         let center = |at: f64, step: f64| (at + offset) * step;
         let x = center((place as f64) % columns, steps[0]);
         let y = center((place as f64 / columns).floor(), steps[1]);
@@ -223,9 +224,8 @@ pub(crate) fn prior_box_clustered(evaluation: &Evaluation, inputs: &[&Array]) ->
             (y + half_height) / height,
         ];
         Some(ends.map(|end| if clip { end.clamp(0.0, 1.0) } else { end }))
-    };
-    let boxes = (0..count).flat_map(|place| (0..widths.len()).map(move |prior| (place, prior)));
-    let boxes = boxes.take(count / 8).map(box_at).collect::<Option<Vec<_>>>()?.concat();
+    });
+    let boxes = boxes.collect::<Option<Vec<_>>>()?.concat();
     let variances = match &evaluation.floats("variance").ok()?[..] {
         [] => vec![0.1],
         variances => variances.to_vec(),

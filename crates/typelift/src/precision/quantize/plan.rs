@@ -352,7 +352,7 @@ impl QuantizationPlan {
         let losses = self.changed().filter_map(|constant| Some((constant, constant.loss?)));
         let mut beyond: Vec<_> = losses.filter(|(_, loss)| loss.largest > limit).collect();
         beyond.sort_by(|(_, a), (_, b)| b.largest.total_cmp(&a.largest));
-        let error = |(constant, loss): (&QuantizedConstant, QuantizationLoss)| {
+        let errors = beyond.into_iter().map(|(constant, loss)| {
             let percent = short(loss.largest * 100.0);
             let message = message!(
                 "the error of `{}` would be up to {} % of the range of a row, more than {} %";
@@ -360,8 +360,8 @@ impl QuantizationPlan {
             );
             finding(model, &constant.weight, message)
                 .help("exclude the constant, choose another mode, or allow a larger error")
-        };
-        beyond.into_iter().map(error).collect()
+        });
+        errors.collect()
     }
 }
 
@@ -526,11 +526,11 @@ impl<'a> Choices<'a> {
         let mut scored: Vec<_> = self.main.iter().map(|&at| (score(&self.weights[at], weights), at)).collect();
         scored.sort_by(|(a, _), (b, _)| a.total_cmp(b));
         let mut taken = 0.0;
-        let reaches = |(_, at): &(f64, usize)| {
+        let first = scored.iter().position(|(_, at)| {
             taken += count(*at);
             taken / all >= settings.ratio()
-        };
-        let first = scored.iter().position(reaches).unwrap_or(scored.len());
+        });
+        let first = first.unwrap_or(scored.len());
         for &(_, at) in &scored[first..] {
             self.list[at] = (settings.backup_for(self.weights[at].stored.element_type), Rule::Ratio);
         }

@@ -81,7 +81,7 @@ impl Source {
         self.reserve().ok()?;
         let all = Mutex::new(vec![none.clone(); self.grid.scales()]);
         let blocks = self.grid.len().div_ceil(BLOCK) as u64;
-        let work = |(floats, found): &mut (Vec<f32>, Vec<T>), nth: u64| {
+        share("values", blocks, self.weights.on_one_thread, |(floats, found): &mut (Vec<f32>, Vec<T>), nth| {
             let values = self.block(nth);
             let scales = self.grid.scales_of(&values);
             self.floats(values.clone(), floats).ok_or(())?;
@@ -92,8 +92,8 @@ impl Source {
             let into = all.get_mut(scales).ok_or(())?;
             into.iter_mut().zip(found.iter()).for_each(|(into, found)| merge(into, found));
             Ok::<_, ()>(())
-        };
-        share("values", blocks, self.weights.on_one_thread, work).ok()?;
+        })
+        .ok()?;
         all.into_inner().ok()
     }
 

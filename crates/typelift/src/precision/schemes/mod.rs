@@ -184,12 +184,12 @@ pub(super) fn dims_of(layer: &Layer) -> Option<Vec<usize>> {
 }
 
 fn recognize(graph: &Graph, weights: &Weights, multiply: LayerId) -> Option<QuantizedConstant> {
-    let side = |input| {
+    let sides = [0, 1].into_iter().filter_map(|input| {
         let codes = CodesPath::find(graph, multiply, input)?;
         let scale = Operand::of(graph, weights, multiply, 1 - input)?;
         scale.fits(&codes.dims).then_some((codes, scale))
-    };
-    let mut found: Vec<_> = [0, 1].into_iter().filter_map(side).collect();
+    });
+    let mut found: Vec<_> = sides.collect();
     found.sort_by_key(|(codes, _)| std::cmp::Reverse(codes.dims.iter().product::<usize>()));
     let (codes, scale) = found.into_iter().next()?;
     let zero = match codes.zero {

@@ -211,15 +211,15 @@ impl Aligner {
         let mut alignment = Alignment::default();
         for inputs in subject.operation.input_groups(&types(inputs)) {
             let group = Group { subject, operands: &operands, inputs: &inputs };
-            let survives = |input, to| {
-                let constant = subject.producer(input).filter(|layer| is_constant(layer));
-                constant.is_some_and(|constant| conversion::survives(constant, &self.weights, to))
-            };
-            let common =
-                group.common_type(&self.rules).or_else(|why| match group.type_by_values(&self.rules, survives) {
+            let common = group.common_type(&self.rules).or_else(|why| {
+                match group.type_by_values(&self.rules, |input, to| {
+                    let constant = subject.producer(input).filter(|layer| is_constant(layer));
+                    constant.is_some_and(|constant| conversion::survives(constant, &self.weights, to))
+                }) {
                     Some(found) => Ok(Some(found)),
                     None => Err(group.fault(&self.rules, &why)),
-                });
+                }
+            });
             let Some((target, rule)) = common? else { continue };
             let is_other = |&input: &usize| ![target, ElementType::Dynamic].contains(&group.element_type(input));
             alignment.inputs.extend(inputs.iter().copied().filter(is_other).map(|input| (input, target)));

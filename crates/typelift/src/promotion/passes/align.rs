@@ -178,27 +178,27 @@ fn make_plain(model: &mut Model, changes: &mut Changes) -> Result<HashSet<(Place
 
 /// The oldest operation set whose revision of the operation has all attributes and ports of the layer.
 fn plain_version(layer: &Layer) -> Option<String> {
-    let fits = |row: &&'static ops::Operation| {
+    let revisions = ops::revisions(layer.ty());
+    let found = revisions.iter().filter(|row| {
         row.input_counts().contains(&layer.inputs().len())
             && layer.attributes().iter().all(|written| row.attribute(written.name()).is_some())
-    };
-    let revisions = ops::revisions(layer.ty());
-    let row = revisions.iter().filter(fits).min_by_key(|row| row.revision()).or(revisions.first())?;
+    });
+    let row = found.min_by_key(|row| row.revision()).or(revisions.first())?;
     Some(format!("opset{}", row.opsets().next()?))
 }
 
 /// The inputs of the model whose type differs from the file.
 fn retyped_inputs(model: &Model) -> Vec<LayerId> {
-    let is_retyped = |layer: &&Layer| {
+    let retyped = model.inputs().filter(|layer| {
         let declared = layer.outputs().first().and_then(|port| port.declared);
         let ty = layer.named_type("element_type");
         layer.edited && declared.is_some() && declared != ty
-    };
-    model.inputs().filter(is_retyped).map(Layer::id).collect()
+    });
+    retyped.map(Layer::id).collect()
 }
 
 fn differs_when_run(graph: &Graph) -> bool {
-    let differs = |layer: &Layer| {
+    graph.unordered().any(|layer| {
         let operation = layer.operation().filter(|operation| operation.is_tied_when_run());
         let types = || -> Vec<_> { graph.tensors(layer.id()).into_iter().map(OutputPort::element_type).collect() };
         layer.bodies().iter().any(|body| differs_when_run(&body.graph))
@@ -207,8 +207,7 @@ fn differs_when_run(graph: &Graph) -> bool {
                 let groups = operation.input_groups(&types);
                 groups.iter().any(|group| group.iter().any(|&input| types[input] != types[group[0]]))
             })
-    };
-    graph.unordered().any(differs)
+    })
 }
 
 fn align_by_rules(model: &mut Model, rules: RuleSet, changes: &mut Changes) -> Result<Vec<Diagnostic>, PassError> {

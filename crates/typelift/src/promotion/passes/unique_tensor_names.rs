@@ -7,11 +7,10 @@ use crate::model::graph::{EditError, Layer, split_names};
 
 pub(super) fn rewrite(graph: &mut Edit<'_>, _changes: &mut Changes) -> Result<(), EditError> {
     // Operations with bodies keep their names, and so do the model outputs that they feed.
-    let fed_by_bodies = |layer: &&Layer| {
+    let results = graph.layers().filter(|layer| layer.output_names().is_some()).filter(|layer| {
         let mut producers = graph.producers(layer.id()).into_iter().flatten();
         producers.any(|output| graph.layer(output.layer).is_some_and(|layer| !layer.bodies().is_empty()))
-    };
-    let results = graph.layers().filter(|layer| layer.output_names().is_some()).filter(fed_by_bodies);
+    });
     let mut taken = results.filter_map(|layer| layer.output_names()).flat_map(split_names).collect();
     rename(graph, &mut taken)
 }

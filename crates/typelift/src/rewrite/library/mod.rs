@@ -88,12 +88,11 @@ impl Set {
 }
 
 fn integers_of_fake_quantize() -> Result<Rule, NotationError> {
-    let has_integers = |found: &Match| match found.attribute("n")?.parse() {
+    let pattern = "FakeQuantize(w: const, a: const, b: const, c: const, d: const) {levels=$n}".parse::<Pattern>()?;
+    let pattern = pattern.when(|found| match found.attribute("n")?.parse() {
         Ok(levels) if fake_quantize::LEVELS.contains(&levels) => Ok(()),
         _ => Err("it has more levels than integers of 8 bits".to_owned()),
-    };
-    let pattern = "FakeQuantize(w: const, a: const, b: const, c: const, d: const) {levels=$n}".parse::<Pattern>()?;
-    let pattern = pattern.when(has_integers);
+    });
     let rule = pattern.to(|found, graph| Ok(fake_quantize::to_integers(graph, found.root().id())?.into()));
     Ok(rule.tried())
 }

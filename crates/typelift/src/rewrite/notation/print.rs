@@ -122,14 +122,14 @@ impl Line {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn new(graph: &Graph, layer: &Layer, weights: &Weights, folds: bool) -> Self {
-        let input = |feed: Option<Output>| {
+        let inputs = graph.producers(layer.id()).into_iter().map(|feed| {
             let source = feed.and_then(|feed| graph.layer(feed.layer));
             match source.filter(|source| folds && ops::kind(source) == LayerKind::Constant) {
                 Some(source) => folded(source, weights),
                 None => tensor(graph, feed),
             }
-        };
-        let inputs: Vec<_> = graph.producers(layer.id()).into_iter().map(input).collect();
+        });
+        let inputs: Vec<_> = inputs.collect();
         Self::with(layer, &inputs, weights, false)
     }
 

@@ -167,8 +167,7 @@ impl<'a> Parser<'a> {
         if let TermKind::Either(branches) = self.side.terms[either].kind.clone() {
             for Branch { term, .. } in branches {
                 let TermKind::Layer(layer) = &mut self.side.terms[term].kind else { continue };
-                let is_same = |at: &usize| matches!(&self.parsed.side.terms[*at].kind, TermKind::Layer(old) if old.operation == layer.operation);
-                layer.same_as = matched.iter().copied().find(is_same);
+                layer.same_as = matched.iter().copied().find(|at| matches!(&self.parsed.side.terms[*at].kind, TermKind::Layer(old) if old.operation == layer.operation));
             }
         }
         Ok(Some(either))

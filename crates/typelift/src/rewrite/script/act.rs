@@ -95,11 +95,11 @@ pub(super) fn rename(model: &mut Model, old: &str, new: &str) -> Result<(), Stri
 }
 
 pub(super) fn tap(model: &mut Model, name: &str, new: Option<&str>) -> Result<(), String> {
-    let named = |(tensor, found): (Output, String)| {
+    let found = tensors(model, name)?.into_iter().map(|(tensor, found)| {
         let new = new.map(|new| if found == name { Ok(new.to_owned()) } else { renamed(name, new, &found) });
         Ok((tensor, new.transpose()?))
-    };
-    let found = tensors(model, name)?.into_iter().map(named).collect::<Result<Vec<_>, String>>()?;
+    });
+    let found = found.collect::<Result<Vec<_>, String>>()?;
     edited(model, |edit| found.iter().try_for_each(|(tensor, new)| edit.expose(*tensor, new.as_deref()).map(drop)))
 }
 

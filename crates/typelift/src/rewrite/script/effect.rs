@@ -67,12 +67,12 @@ impl Before {
     pub(super) fn compare(self, model: &Model, statement: String) -> Option<Effect> {
         let now: HashSet<LayerId> = model.graph().unordered().map(Layer::id).collect();
         let names: HashSet<&str> = model.graph().unordered().map(Layer::name).collect();
-        let is_gone = |layer: &LayerRef| !now.contains(&layer.id) && !names.contains(&*layer.name);
-        let removed: Vec<_> = self.layers.into_iter().filter(is_gone).collect();
+        let removed: Vec<_> =
+            self.layers.into_iter().filter(|layer| !now.contains(&layer.id) && !names.contains(&*layer.name)).collect();
         let mut ends = ENDS.into_iter().zip(self.ends).map(|(end, before)| {
             let (ids, names): (HashSet<_>, HashSet<_>) = model.ends_with_names(end).into_iter().unzip();
-            let is_gone = |(id, name): &(LayerId, String)| !ids.contains(id) && !names.contains(name);
-            before.into_iter().filter(is_gone).map(|(_, name)| name).collect::<Vec<_>>()
+            let gone = before.into_iter().filter(|(id, name)| !ids.contains(id) && !names.contains(name));
+            gone.map(|(_, name)| name).collect::<Vec<_>>()
         });
         let (inputs, outputs) = (ends.next().unwrap_or_default(), ends.next().unwrap_or_default());
         let is_empty = removed.is_empty() && inputs.is_empty() && outputs.is_empty();

@@ -23,21 +23,20 @@ pub(super) fn print_in_order<P: Sync, E>(
         parts.get(at).map(|part| (at, part))
     };
     let (sender, texts) = mpsc::sync_channel(WAITING);
-    let help = || {
-        let sender = sender;
-        while let Some((_, part)) = take() {
-            let mut text = String::new();
-            print(part, &mut text);
-            // The receiver is closed after the sink has failed.
-            if sender.send(text).is_err() {
-                break;
-            }
-        }
-    };
     thread::scope(|scope| {
         if two_threads {
             // If the second thread cannot be started, this thread prints all chunks.
-            let _started = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, help);
+            let _started = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, || {
+                let sender = sender;
+                while let Some((_, part)) = take() {
+                    let mut text = String::new();
+                    print(part, &mut text);
+                    // The receiver is closed after the sink has failed.
+                    if sender.send(text).is_err() {
+                        break;
+                    }
+                }
+            });
         }
         let texts = texts;
         let (mut own, mut done) = (String::new(), 0);

@@ -64,8 +64,7 @@ fn ends(count: usize) -> String {
         )
     };
     let lines: String = (0..count).map(one).collect();
-    let indent = |line: &str| line.strip_prefix("            ").unwrap_or(line).to_owned() + "\n";
-    lines.lines().map(indent).collect()
+    lines.lines().map(|line| line.strip_prefix("            ").unwrap_or(line).to_owned() + "\n").collect()
 }
 
 /// Statements that take a pattern, with one that matches as many names as the model has ends.

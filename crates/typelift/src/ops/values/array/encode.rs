@@ -38,13 +38,13 @@ fn pack(bits: u32, codes: &[u64]) -> Option<Vec<u8>> {
     Some(match bits {
         8 | 16 | 32 | 64 => codes.iter().flat_map(|code| code.to_le_bytes().into_iter().take(bytes)).collect(),
         1 | 2 | 4 => {
-            let pack = |chunk: &[u64]| {
+            let packed = codes.chunks(8 / bits as usize).map(|chunk| {
                 chunk.iter().enumerate().fold(0, |byte, (at, &code)| {
                     // Values of 1 bit fill a byte from the highest bit, those of 2 and 4 bits from the lowest.
                     byte | part(code, bits, if bits == 1 { 7 - at } else { at * bits as usize })
                 })
-            };
-            codes.chunks(8 / bits as usize).map(pack).collect()
+            });
+            packed.collect()
         }
         // Three bytes contain the values: two contain their low bits, with the first value in the highest bits, and
         // one contains the high bits.

@@ -32,11 +32,11 @@ pub(super) fn describe(file: &File, length: u64) -> Result<BTreeMap<String, Stor
     let header = bytes_at(file, length, 8..start).ok_or_else(no_file)?;
     let mut items: BTreeMap<String, &RawValue> = serde_json::from_slice(&header).map_err(|_| no_file())?;
     items.remove("__metadata__");
-    let stored = |(name, item): (String, &RawValue)| {
+    let found = items.into_iter().map(|(name, item)| {
         let item = serde_json::from_str(item.get()).map_err(|_| no_file())?;
         tensor(&name, item, start, length).map(|tensor| (name, tensor))
-    };
-    items.into_iter().map(stored).collect()
+    });
+    found.collect()
 }
 
 /// Describes a tensor. The bytes of all tensors are at `start`.
@@ -87,12 +87,12 @@ pub(in crate::ops::values) fn dtype(element_type: ElementType) -> Option<&'stati
 /// The bytes before the values of tensors in a file. The values follow in this order, without gaps.
 pub(in crate::ops::values) fn head(tensors: impl Iterator<Item = (String, &'static str, Vec<usize>, u64)>) -> Vec<u8> {
     let mut end = 0;
-    let entry = |(name, dtype, shape, size)| {
+    let mut header = Value::from_iter(tensors.map(|(name, dtype, shape, size)| {
         let start = end;
         end += size;
         (name, json!({"dtype": dtype, "shape": shape, "data_offsets": [start, end]}))
-    };
-    let mut header = Value::from_iter(tensors.map(entry)).to_string();
+    }))
+    .to_string();
     // The values begin at a multiple of 8 bytes.
     header += &" ".repeat(header.len().next_multiple_of(8) - header.len());
     [&(header.len() as u64).to_le_bytes(), header.as_bytes()].concat()

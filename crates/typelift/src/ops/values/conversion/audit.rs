@@ -6,7 +6,7 @@ use serde::Serialize;
 use typelift_promote::{ElementType, Fidelity, Kind, Loss, fidelity};
 
 use super::Stored;
-use crate::model::graph::{Graph, Input, Layer};
+use crate::model::graph::{Graph, Layer};
 use crate::model::weights::Weights;
 use crate::ops::Operation;
 use crate::ops::values::array::{self, Array, Data};
@@ -237,12 +237,12 @@ impl Audit {
 }
 
 fn is_slice_bound(graph: &Graph, constant: &Layer) -> bool {
-    let is_bound = |to: Input| {
-        let name = graph.layer(to.layer).and_then(Layer::operation).map_or("", Operation::name);
-        ["Slice", "StridedSlice"].contains(&name) && (1..=2).contains(&to.port)
-    };
     let mut uses = graph.consumers(constant.id().output(0)).peekable();
-    uses.peek().is_some() && uses.all(is_bound)
+    uses.peek().is_some()
+        && uses.all(|to| {
+            let name = graph.layer(to.layer).and_then(Layer::operation).map_or("", Operation::name);
+            ["Slice", "StridedSlice"].contains(&name) && (1..=2).contains(&to.port)
+        })
 }
 
 /// Function that selects one count.

@@ -189,8 +189,8 @@ impl<'a> TypeSearch<'a> {
             return Verdict::Leave;
         }
         let groups = case.groups();
-        let is_about = |group: &&Vec<usize>| fault.inputs.iter().any(|input| group.contains(input));
-        let found = groups.iter().find(is_about).or_else(|| groups.iter().find(|group| case.disagree(group)));
+        let found = groups.iter().find(|group| fault.inputs.iter().any(|input| group.contains(input)));
+        let found = found.or_else(|| groups.iter().find(|group| case.disagree(group)));
         let Some(group) = found.cloned() else { return Verdict::Leave };
         let asked = group.iter().filter_map(|&input| case.layer.inputs().get(input)?.declared);
         let asked = asked.filter(|&ty| ty != ElementType::Dynamic);
