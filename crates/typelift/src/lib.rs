@@ -138,18 +138,25 @@ mod symbols;
 mod text;
 
 pub use base::names::near;
-pub use check::fix::{Checked, Checking, NeedForWeights, try_actions};
-pub use check::{Device, check, unknown_operations};
-pub use explain::diff::{alike, diff, matched_layers};
+pub use check::fix::{
+    actions::try_actions,
+    checking::{Checked, Checking, NeedForWeights},
+};
+pub use check::{check, devices::Device, unknown_operations};
+pub use explain::diff::{alike::alike, diff, matched_layers};
 pub use explain::stats::{stats, stats_with};
 pub use explain::why::{why, why_all};
 pub use infer::{infer, infer_read};
-pub use model::graph::{Graph, Input, IrVersion, Layer, LayerId, Model, Output};
+pub use model::graph::{
+    Graph, Input, LayerId, Output,
+    layer::Layer,
+    model::{IrVersion, Model},
+};
 pub use model::weights::Weights;
 /// The graph library whose algorithms run on [`Graph::petgraph`].
 pub use petgraph;
 pub use promotion::passes;
-pub use symbols::{Shapes, fitting_lengths, shapes};
+pub use symbols::{Shapes, shapes, trial::fitting_lengths};
 pub use text::save::{SaveError, SaveOptions, WeightsMode};
 pub use text::xml;
 pub use typelift_promote as promote;
@@ -157,8 +164,17 @@ pub use typelift_promote as promote;
 /// Graph: layers, the edges between their ports, and elementary changes. [`Graph`] and [`Layer`] are at the root.
 pub mod graph {
     pub use crate::model::graph::{
-        Attribute, BackEdge, Body, Direction, EditError, FindError, InputPort, LayerMap, Names, NewLayer, OutputPort,
-        ParsePlaceError, Place, PortMapEntry, Start, UnknownVersion, Violation, Wire, numbered_prefix, split_names,
+        Wire,
+        address::FindError,
+        error::EditError,
+        layer::{
+            Attribute, BackEdge, Body, Direction, InputPort, NewLayer, OutputPort, PortMapEntry, Start, split_names,
+        },
+        layer_map::LayerMap,
+        model::UnknownVersion,
+        names::{Names, numbered_prefix},
+        place::{ParsePlaceError, Place},
+        verify::Violation,
     };
 }
 
@@ -169,30 +185,38 @@ pub mod graph {
 /// and [`shape::Constraint`]s between them.
 pub mod shape {
     pub use crate::model::shape::{
-        AutoBroadcast, BroadcastMode, Dim, ListInput, Oddity, OddityKind, ParseShapeError, SelectMismatch, Shape,
-        ShapeFault, ShapeMismatch, TensorType, paddle_broadcast, pairs,
+        Shape, ShapeMismatch, TensorType,
+        broadcast::{AutoBroadcast, BroadcastMode, ListInput, SelectMismatch, paddle_broadcast},
+        parse::{Oddity, OddityKind, ParseShapeError, ShapeFault, pairs},
     };
-    pub use crate::symbols::{Constraint, Formula, Formulas, Noticed, Reads, Reason, Symbol};
+    pub use crate::symbols::{
+        Constraint, Noticed, Reads, Reason, Symbol,
+        formula::{Formula, Formulas},
+    };
+    pub use typelift_promote::Dim;
 }
 
 /// Values of constants: small arrays for computing shapes, conversions between element types, and files of arrays.
 ///
 /// The input are bytes with an element type. The result are numbers, or bytes of another type with counts of the losses.
 pub mod values {
-    pub use crate::model::weights::{TooLarge, stored_size};
+    pub use crate::model::weights::{budget::TooLarge, stored_size};
     pub use crate::ops::values::array::{Array, Data, Few, Integers, round};
-    pub use crate::ops::values::conversion::{Audit, convert_values};
+    pub use crate::ops::values::conversion::{audit::Audit, convert_values};
     pub use crate::ops::values::export::{Export, ExportError};
 }
 
 /// Services for a program around the library: settings by name, progress, interrupts, and files as the library opens them.
 pub mod host {
-    pub use crate::base::foreign::named_element_type;
-    pub use crate::base::names::without_numbers;
-    pub use crate::base::{options, progress};
+    pub use crate::base::{
+        file::{FileId, Stamp, count_names, open_regular},
+        foreign::named_element_type,
+        names::without_numbers,
+        options, progress,
+    };
     pub use crate::text::save::{
-        FileId, Stamp, count_names, interrupt, is_half_written, missing_weights, on_wait, open_regular, recover,
-        replace,
+        is_half_written, missing_weights, recover, replace,
+        stage::{interrupt, on_wait},
     };
 }
 

@@ -109,9 +109,9 @@ impl Executed {
         }
     }
 
-    /// Returns the type in which it computes. For layers with weights it is the type of the first input, because the
+    /// The type in which it computes. For layers with weights it is the type of the first input, because the
     /// file states the type of the weights.
-    pub fn precision(&self) -> &str {
+    pub(crate) fn precision(&self) -> &str {
         const WITH_WEIGHTS: [&str; 8] = [
             "FullyConnected",
             "Convolution",
@@ -128,8 +128,8 @@ impl Executed {
         }
     }
 
-    /// Returns the time that it takes in one inference, in microseconds.
-    pub fn time(&self) -> Option<u64> {
+    /// The time that it takes in one inference, in microseconds.
+    pub(crate) fn time(&self) -> Option<u64> {
         self.us.filter(|_| !self.is_constant)
     }
 }

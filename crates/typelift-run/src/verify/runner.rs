@@ -12,7 +12,7 @@ use super::Tensor;
 
 /// A runtime that runs models, such as an installed OpenVINO. Tests implement it without one.
 pub trait Runner {
-    /// Returns the version of the runtime, and the device that it uses.
+    /// The version of the runtime, and the device that it uses.
     ///
     /// # Errors
     /// [`RunError::Missing`] if there is no runtime.

@@ -2,7 +2,7 @@
 
 mod causes;
 mod constants;
-mod devices;
+pub(crate) mod devices;
 pub(crate) mod fix;
 mod lengths;
 mod lints;
@@ -13,7 +13,7 @@ mod slices;
 mod states;
 mod target;
 
-pub use devices::Device;
+pub(crate) use devices::Device;
 pub(crate) use devices::{boolean_masks, check_device};
 pub(crate) use lengths::left_tables;
 pub(crate) use ports::Declared;

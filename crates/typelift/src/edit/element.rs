@@ -39,8 +39,7 @@ impl Element for bool {
 /// Value of type `f16`, which Rust lacks. [`from`](From) rounds an `f32` to the nearest value.
 ///
 /// ```
-/// # use typelift::edit::{Element, F16};
-/// assert_eq!(F16::from(0.5).bits(), 0x3800);
+/// # use typelift::edit::F16;
 /// assert_eq!(f32::from(F16::from(0.1)), 0.099975586);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
@@ -49,8 +48,7 @@ pub struct F16(f16);
 /// Value of type `bf16`, which Rust lacks. [`from`](From) rounds an `f32` to the nearest value.
 ///
 /// ```
-/// # use typelift::edit::{Bf16, Element};
-/// assert_eq!(Bf16::from(0.5).bits(), 0x3f00);
+/// # use typelift::edit::Bf16;
 /// assert_eq!(f32::from(Bf16::from(0.1)), 0.100097656);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
@@ -58,19 +56,6 @@ pub struct Bf16(bf16);
 
 macro_rules! halves {
     ($($half:ident($inner:ident) => $ty:ident),*) => {$(
-        impl $half {
-            /// Creates the value with these bits.
-            pub fn from_bits(bits: u16) -> Self {
-                Self($inner::from_bits(bits))
-            }
-
-            /// Returns its bits.
-            #[must_use]
-            pub fn bits(self) -> u16 {
-                self.0.to_bits()
-            }
-        }
-
         impl From<f32> for $half {
             fn from(number: f32) -> Self {
                 Self($inner::from_f32(number))
@@ -87,7 +72,7 @@ macro_rules! halves {
             const TYPE: ElementType = ElementType::$ty;
 
             fn write(self, bytes: &mut Vec<u8>) {
-                bytes.extend(self.bits().to_le_bytes());
+                bytes.extend(self.0.to_le_bytes());
             }
         }
     )*};

@@ -12,8 +12,12 @@ pub mod map;
 pub(crate) mod stats;
 pub(crate) mod why;
 
+pub use crate::edit::metadata::InfoChange;
 pub use diff::{
-    Alike, BlockChange, Change, ChangeKind, Consequence, Diff, InfoChange, StoryLine, ValueChange, ValueError,
+    BlockChange, Change, ChangeKind, Consequence, Diff,
+    alike::Alike,
+    story::StoryLine,
+    values::{ValueChange, ValueError},
 };
 pub use stats::{
     Decompressed, LargeTensor, OperationCount, SchemeCount, SimulatedCount, StateStats, Stats, Tensor, TypeCount,

@@ -163,7 +163,7 @@ pub(crate) use message;
 
 /// Value that can be an argument of a message. Other values need a [`Text`] around them.
 pub trait Value: fmt::Display {
-    /// Returns the kind of the argument.
+    /// The kind of the argument.
     fn kind(&self) -> Kind;
 }
 

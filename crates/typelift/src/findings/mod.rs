@@ -30,7 +30,11 @@ pub use formats::{Format, Frame};
 pub use key::{Comparison, FindingKey, Known, Subject};
 pub(crate) use message::message;
 pub use message::{Argument, Kind, Message, Text, Value};
-pub use words::{Remedy, Voice, grouped, reason, shell_command, shell_word, size};
+pub use words::{
+    commands::{reason, shell_word},
+    fixes::{Remedy, Voice, shell_command},
+    grouped, size,
+};
 pub(crate) use words::{described, list, short};
 
 /// The severity.

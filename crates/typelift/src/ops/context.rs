@@ -50,7 +50,7 @@ pub(crate) trait Surroundings {
     /// Reports a lint about input that OpenVINO accepts silently. Its code must be a warning.
     fn lint(&mut self, _graph: &Graph, _layer: LayerId, _lint: &Fault) {}
 
-    /// Returns the type of the last ReadValue of each variable, which is kept between inferences.
+    /// The type of the last ReadValue of each variable, which is kept between inferences.
     fn variables(&mut self) -> &mut HashMap<String, TensorType>;
 
     fn is_readable(&self, _variable: &str) -> bool {
@@ -70,7 +70,7 @@ pub(crate) trait Surroundings {
         None
     }
 
-    /// Returns the last known number of iterations of a loop, which is kept between inferences of the loop.
+    /// The last known number of iterations of a loop, which is kept between inferences of the loop.
     fn iterations(&mut self, owner: &Layer, body: usize) -> &mut Option<i64>;
 
     /// The common type that was chosen for two branches' Results, if Converts are being inserted.

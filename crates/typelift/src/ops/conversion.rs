@@ -22,8 +22,8 @@ pub struct Conversion {
 }
 
 impl Conversion {
-    /// Returns the input types whose values can change, with the possible loss of each.
-    pub fn lossy(&self) -> impl Iterator<Item = (ElementType, Fidelity)> {
+    /// The input types whose values can change, with the possible loss of each.
+    pub(crate) fn lossy(&self) -> impl Iterator<Item = (ElementType, Fidelity)> {
         let known = self.from.iter().filter_map(|&from| Some((from, fidelity(from, self.to)?)));
         known.filter(|(_, fidelity)| !fidelity.is_exact())
     }

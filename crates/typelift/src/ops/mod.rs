@@ -408,8 +408,8 @@ impl Operation {
         (1..=LAST_OPSET).filter(move |opset| opsets >> opset & 1 == 1)
     }
 
-    /// Returns the permitted numbers of inputs.
-    pub fn input_counts(&self) -> RangeInclusive<usize> {
+    /// The permitted numbers of inputs.
+    pub(crate) fn input_counts(&self) -> RangeInclusive<usize> {
         self.inputs.0..=self.inputs.1
     }
 

@@ -227,7 +227,7 @@ impl Kept {
 
     /// True if the layer keeps its types: it or a layer around it was found, or the change is
     /// restricted to others.
-    pub fn covers(&self, place: &Place, layer: LayerId) -> bool {
+    pub(crate) fn covers(&self, place: &Place, layer: LayerId) -> bool {
         self.names(place, layer) || self.leaves_out(place, layer)
     }
 

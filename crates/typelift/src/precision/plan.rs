@@ -54,8 +54,8 @@ pub struct Constant {
 }
 
 impl Constant {
-    /// Returns the size of the values after the plan is applied, in bytes.
-    pub fn bytes_after(&self) -> u64 {
+    /// The size of the values after the plan is applied, in bytes.
+    pub(crate) fn bytes_after(&self) -> u64 {
         if self.action.changes() { self.bytes_converted } else { self.bytes_before }
     }
 }
@@ -80,7 +80,7 @@ pub enum Action {
 impl Action {
     /// True if the constant is stored in another type.
     #[must_use]
-    pub fn changes(self) -> bool {
+    pub(crate) fn changes(self) -> bool {
         !matches!(self, Self::Keep(_))
     }
 
@@ -96,9 +96,9 @@ impl Action {
         }
     }
 
-    /// Returns the reason for keeping the constant; `None` if it is not kept.
+    /// The reason for keeping the constant; `None` if it is not kept.
     #[must_use]
-    pub fn reason(self) -> Option<Reason> {
+    pub(crate) fn reason(self) -> Option<Reason> {
         if let Self::Keep(reason) = self { Some(reason) } else { None }
     }
 }

@@ -29,7 +29,7 @@ pub enum Storage {
 
 impl Storage {
     /// Creates the plan for a model. Constants of layers in `kept` are not changed.
-    pub fn plan(&self, model: &Model, kept: Kept) -> Plan {
+    pub(crate) fn plan(&self, model: &Model, kept: Kept) -> Plan {
         match self {
             Self::Compress { to, like } => Plan::compress(model, &Compression { to: *to, like: *like, kept }),
             Self::Decompress(types) => Plan::decompress(model, types),
@@ -39,7 +39,7 @@ impl Storage {
 }
 
 impl Plan {
-    /// Returns an error for each constant with a value whose relative error would exceed `limit`, worst first.
+    /// An error for each constant with a value whose relative error would exceed `limit`, worst first.
     pub(crate) fn beyond(&self, model: &Model, limit: f64) -> Vec<Diagnostic> {
         let worst = self.worst(usize::MAX).into_iter();
         let errors = worst.take_while(|constant| constant.loss.max_rel > limit).map(|constant| {

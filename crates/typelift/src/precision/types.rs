@@ -199,8 +199,8 @@ impl RetypingPlan {
         found.collect()
     }
 
-    /// Returns the plan for the constants whose type changes, with the loss of their values.
-    pub fn constants(&self, model: &Model) -> Plan {
+    /// The plan for the constants whose type changes, with the loss of their values.
+    pub(crate) fn constants(&self, model: &Model) -> Plan {
         let mut constants = Vec::new();
         for GraphPlan { place, attributes, exceptions, .. } in &self.graphs {
             let Some(graph) = model.graph_at(place) else { continue };

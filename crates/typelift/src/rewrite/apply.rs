@@ -67,16 +67,9 @@ impl Model {
         apply_all(self, rules, OnRefusal::Skips, &HashMap::default()).inspect_err(|_| *self = before)
     }
 
-    /// Applies rules as [`rewrite`](Self::rewrite) does. The model is lost on failure, which halves the memory.
-    ///
-    /// # Errors
-    /// The errors of [`rewrite`](Self::rewrite).
-    pub fn rewritten(self, rules: &[Rule]) -> Result<(Self, Report), RewriteError> {
-        self.rewritten_with(rules, &HashMap::default())
-    }
-
-    /// Does the same as [`rewritten`](Self::rewritten). Rules can use these tensors of the model's own graph by name.
-    pub(crate) fn rewritten_with(
+    /// Applies rules as [`rewrite`](Self::rewrite) does. The model is lost on failure, which halves the memory. Rules
+    /// can use these tensors of the model's own graph by name.
+    pub(crate) fn rewritten(
         mut self,
         rules: &[Rule],
         named: &HashMap<String, Output>,

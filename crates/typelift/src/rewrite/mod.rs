@@ -69,7 +69,7 @@ use typelift_promote::ElementType;
 pub use explain::Explanation;
 pub use losses::{Losses, values_are};
 pub use pattern::{Match, Pattern, UnknownName};
-pub use script::{Effect, Script, ScriptError};
+pub use script::{Script, ScriptError, effect::Effect};
 
 use crate::edit::Edit;
 use crate::findings::LayerRef;
@@ -191,11 +191,6 @@ impl Rule {
     /// Returns the name for reports and errors; a rule without name is called by its text.
     pub fn name(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.text)
-    }
-
-    /// Returns the pattern.
-    pub fn pattern(&self) -> &Pattern {
-        &self.pattern
     }
 
     /// Makes the rule skip a match if its replacement is not possible.

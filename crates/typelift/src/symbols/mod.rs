@@ -14,10 +14,10 @@
 
 mod answer;
 mod expression;
-mod formula;
+pub(crate) mod formula;
 mod names;
 mod rules;
-mod trial;
+pub(crate) mod trial;
 mod walk;
 
 use std::fmt;
@@ -29,8 +29,8 @@ use crate::base::span::Span;
 use crate::findings::LayerRef;
 use crate::model::graph::{LayerId, Model, Output};
 
-pub use self::formula::{Formula, Formulas};
-pub use self::trial::fitting_lengths;
+pub(crate) use self::formula::Formulas;
+pub(crate) use self::trial::fitting_lengths;
 
 /// Symbols, constraints and dimensions of a model.
 #[derive(Debug)]

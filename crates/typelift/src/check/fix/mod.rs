@@ -4,9 +4,9 @@
 //! names with similar spelling, and unused tensors. Each candidate is applied to the text in memory, and the result is
 //! read, inferred and checked.
 
-mod actions;
+pub(crate) mod actions;
 mod change;
-mod checking;
+pub(crate) mod checking;
 mod fitting;
 mod proof;
 mod reading;
@@ -24,9 +24,8 @@ use std::sync::Arc;
 
 use typelift_promote::ElementType;
 
-pub use self::actions::try_actions;
+pub(crate) use self::actions::try_actions;
 use self::change::Change;
-pub use self::checking::{Checked, Checking, NeedForWeights};
 use self::proof::Case;
 use self::site::{Candidate, Evidence, Site};
 use self::syntax::{damaged_lines, offer_syntax};

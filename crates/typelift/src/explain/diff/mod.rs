@@ -1,13 +1,13 @@
 //! Differences in meaning between two models, as data.
 
-mod alike;
+pub(crate) mod alike;
 mod compare;
 mod info;
 mod matching;
 mod quantized;
 mod side;
-mod story;
-mod values;
+pub(crate) mod story;
+pub(crate) mod values;
 
 use std::sync::Arc;
 
@@ -15,17 +15,16 @@ use serde::ser::{SerializeSeq as _, SerializeStruct as _};
 use serde::{Serialize, Serializer};
 
 use crate::base::hash::HashSet;
-pub use crate::edit::metadata::InfoChange;
+pub(crate) use crate::edit::metadata::InfoChange;
 use crate::findings::LayerRef;
 use crate::infer::infer;
 use crate::model::graph::{LayerId, Model};
 use crate::ops::{LayerKind, kind};
 use crate::text::xml::{self, WriteOptions};
 
-use alike::ranges;
-pub use alike::{Alike, alike};
-pub use story::StoryLine;
-pub use values::{ValueChange, ValueError};
+pub(crate) use alike::Alike;
+use alike::{alike, ranges};
+pub(crate) use values::{ValueChange, ValueError};
 
 /// Differences in meaning between two models.
 #[derive(Clone, Debug, Default)]

@@ -18,7 +18,7 @@ use crate::infer::blocks::{Indices, StoredPaths};
 use crate::model::graph::{Graph, LayerId, Model, Place};
 use crate::ops::{self, Effect, LayerKind};
 
-pub use crate::infer::blocks::{Role, roles};
+pub use crate::infer::blocks::roles::{Role, roles};
 pub use paths::WeightPath;
 pub use value::{ValuePath, ValueStep, Ways};
 

@@ -1,7 +1,7 @@
 //! Text of findings that is derived from their data.
 
-mod commands;
-mod fixes;
+pub(crate) mod commands;
+pub(crate) mod fixes;
 
 use std::fmt;
 
@@ -9,8 +9,8 @@ use super::{Code, Diagnostic, Diagnostics, LayerRef, Message, Related, Severity,
 use crate::base::span::Lines;
 use crate::model::graph::Layer;
 
-pub use commands::{reason, shell_word};
-pub use fixes::{Remedy, Voice, shell_command};
+pub(crate) use commands::shell_word;
+pub(crate) use fixes::Voice;
 
 impl Severity {
     /// Returns `error`, `warning` or `note`.

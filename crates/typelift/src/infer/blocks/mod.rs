@@ -8,7 +8,7 @@ mod membership;
 mod names;
 mod parts;
 mod repeats;
-mod roles;
+pub(crate) mod roles;
 mod weights;
 
 use std::collections::BTreeSet;
@@ -22,7 +22,7 @@ pub(crate) use names::{Names, SEPARATORS, module_of, plain};
 
 pub(crate) use parts::{NAMELESS, number_of, parts};
 pub(crate) use roles::{Indices, in_order};
-pub use roles::{Role, roles};
+pub(crate) use roles::{Role, roles};
 pub(crate) use weights::{FEW_VALUES, StoredPaths, values};
 
 /// Numbers of the blocks to which the layers of a graph belong: 17 for a layer of `model.layers.17`. A layer outside of

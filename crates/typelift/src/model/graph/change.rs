@@ -193,8 +193,8 @@ impl Graph {
         id
     }
 
-    /// Returns the name if no layer has it; otherwise the name with the first unused number appended.
-    pub fn unused_name(&self, name: String) -> String {
+    /// The name if no layer has it; otherwise the name with the first unused number appended.
+    pub(crate) fn unused_name(&self, name: String) -> String {
         let numbered = (2_u64..).map(|number| format!("{name}_{number}"));
         let mut names = std::iter::once(name.clone()).chain(numbered);
         names.find(|name| self.unordered().all(|layer| *layer.name != **name)).unwrap_or(name)

@@ -352,7 +352,7 @@ impl NewLayer {
 
     /// Adds an output, for an operation that has no inference rule. Otherwise the outputs follow from the rule.
     #[must_use]
-    pub fn with_output(mut self, element_type: ElementType, shape: Shape) -> Self {
+    pub(crate) fn with_output(mut self, element_type: ElementType, shape: Shape) -> Self {
         self.outputs.push(TensorType { element_type, shape });
         self
     }

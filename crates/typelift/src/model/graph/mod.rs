@@ -1,18 +1,18 @@
 //! Graph: layers, the edges between their ports, and elementary changes.
 
-mod address;
+pub(crate) mod address;
 mod build;
 mod change;
 mod compact;
-mod error;
+pub(crate) mod error;
 mod journal;
-mod layer;
-mod layer_map;
-mod model;
-mod names;
-mod place;
+pub(crate) mod layer;
+pub(crate) mod layer_map;
+pub(crate) mod model;
+pub(crate) mod names;
+pub(crate) mod place;
 mod text;
-mod verify;
+pub(crate) mod verify;
 mod version_10;
 mod visits;
 
@@ -28,18 +28,18 @@ use petgraph::visit::{EdgeRef, IntoEdgeReferences, NodeIndexable};
 use serde::Serialize;
 use smallvec::SmallVec;
 
-pub use address::FindError;
-pub use error::EditError;
-pub use layer::split_names;
-pub use layer::{Attribute, BackEdge, Body, Direction, InputPort, Layer, NewLayer, OutputPort, PortMapEntry, Start};
-pub(crate) use layer::{AttributeList, Joints, OperationName, join_names};
-pub use layer_map::LayerMap;
-pub(crate) use model::OutputConstraints;
-pub use model::{IrVersion, Model, UnknownVersion};
-pub use names::{Names, numbered_prefix};
-pub use place::{ParsePlaceError, Place};
+pub(crate) use address::FindError;
+pub(crate) use error::EditError;
+pub(crate) use layer::{
+    Attribute, AttributeList, BackEdge, Body, Direction, InputPort, Joints, Layer, NewLayer, OperationName, OutputPort,
+    PortMapEntry, Start, join_names, split_names,
+};
+pub(crate) use layer_map::LayerMap;
+pub(crate) use model::{IrVersion, Model, OutputConstraints};
+pub(crate) use names::{Names, numbered_prefix};
+pub(crate) use place::Place;
 pub(crate) use text::Text;
-pub use verify::Violation;
+pub(crate) use verify::Violation;
 
 use crate::base::span::Span;
 

@@ -3,8 +3,8 @@
 //! A [`Shape`] is OpenVINO's partial shape: its rank may be unknown, and each [`Dim`] is an interval of lengths. The
 //! module is independent of layers and files. The rules were recorded from OpenVINO 2026.4.1.
 
-mod broadcast;
-mod parse;
+pub(crate) mod broadcast;
+pub(crate) mod parse;
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,10 +13,9 @@ use serde::{Serialize, Serializer};
 use smallvec::SmallVec;
 use thiserror::Error;
 
-pub use broadcast::{AutoBroadcast, BroadcastMode, ListInput, SelectMismatch, paddle_broadcast};
-pub use parse::pairs;
-pub use parse::{Oddity, OddityKind, ParseShapeError, ShapeFault};
-pub use typelift_promote::Dim;
+pub(crate) use broadcast::{AutoBroadcast, BroadcastMode, ListInput};
+pub(crate) use parse::{Oddity, ParseShapeError, pairs};
+pub(crate) use typelift_promote::Dim;
 use typelift_promote::ElementType;
 
 /// Partial shape of a tensor: its dimensions, or an unknown rank.
@@ -129,8 +128,8 @@ impl Shape {
     /// Largest rank that a shape is created with from a number alone, see [`Shape::of_rank`].
     pub const MAX_RANK: usize = 1024;
 
-    /// Returns the shape of a single value: `[]`.
-    pub fn scalar() -> Self {
+    /// The shape of a single value: `[]`.
+    pub(crate) fn scalar() -> Self {
         Self { dims: Some(Arc::default()) }
     }
 

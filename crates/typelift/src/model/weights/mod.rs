@@ -1,6 +1,6 @@
 //! Bytes of constants: those of the `.bin`, which is never read completely, followed by added ones.
 
-mod budget;
+pub(crate) mod budget;
 mod compact;
 mod kept;
 
@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 use typelift_promote::ElementType;
 
 use self::budget::Budget;
-pub use self::budget::TooLarge;
+pub(crate) use self::budget::TooLarge;
 use crate::base::file::{FileId, Stamp, open_regular, read_exact_at};
 use crate::base::hash::{self, HashMap};
 use crate::base::parallel::share;

@@ -1,7 +1,7 @@
 //! Scripts of statements, one per line: rules, and edits of a model's inputs and outputs.
 
 mod act;
-mod effect;
+pub(crate) mod effect;
 mod ends;
 mod expression;
 mod lora;
@@ -15,7 +15,6 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-pub use self::effect::Effect;
 use self::expression::Lets;
 use self::statement::{Statement, Touches};
 use super::apply::count;
@@ -241,7 +240,7 @@ impl Script {
                 effects.extend(before.and_then(|before| before.compare(&model, statement.text.clone())));
             }
         }
-        let (mut model, mut report) = model.rewritten_with(&self.rules, &lets.tensors)?;
+        let (mut model, mut report) = model.rewritten(&self.rules, &lets.tensors)?;
         lets.sweep(&mut model);
         debug_assert!(keeps_state(&written, &model), "a variable is read and no longer written:\n{model}");
         report.statements = effects;

@@ -29,7 +29,7 @@ mod folder;
 #[cfg(not(unix))]
 #[path = "portable.rs"]
 mod folder;
-mod stage;
+pub(crate) mod stage;
 #[cfg(test)]
 mod tests;
 
@@ -45,9 +45,8 @@ use crate::model::graph::{Layer, Model};
 use crate::model::weights::Weights;
 use crate::text::xml::{self, WriteOptions};
 
-pub use crate::base::file::{FileId, Stamp, count_names, open_regular};
+pub(crate) use crate::base::file::Stamp;
 use stage::{Pair, Single};
-pub use stage::{interrupt, on_wait};
 
 /// Method by which a model gets its `.bin`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

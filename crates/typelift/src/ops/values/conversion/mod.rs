@@ -4,7 +4,7 @@
 //! smallest number. Conversion to an integer truncates. A `Convert` layer gives other results for values out of range;
 //! `Audit::of` counts these.
 
-mod audit;
+pub(crate) mod audit;
 mod halves;
 
 use std::io;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use smallvec::smallvec;
 use typelift_promote::{ElementType, Kind};
 
-pub use audit::Audit;
+pub(crate) use audit::Audit;
 pub(crate) use audit::survives;
 pub(crate) use halves::widened;
 
