@@ -107,10 +107,10 @@ impl Drawing<'_> {
         let _ = writeln!(self.out, "{indent}subgraph \"cluster_{inner}\" {{");
         let title = quoted(format!("{} of {}", body.name(), Clean(layer.name())));
         let _ = writeln!(self.out, "{indent}  label={title}; style=dashed; fontname=\"Helvetica\"");
-        self.write_graph(body.graph(), &inner, depth + 1);
+        self.write_graph(&body.graph, &inner, depth + 1);
         let _ = writeln!(self.out, "{indent}}}");
-        let shows = |id| body.graph().layer(id).is_some_and(|inside| self.selection.shows(body.graph(), inside));
-        for entry in body.port_map().iter().filter(|entry| shows(entry.internal_layer_id)) {
+        let shows = |id| body.graph.layer(id).is_some_and(|inside| self.selection.shows(&body.graph, inside));
+        for entry in body.port_map.iter().filter(|entry| shows(entry.internal_layer_id)) {
             let (node, inside) =
                 (format!("\"{scope}{}\"", layer.id()), format!("\"{inner}{}\"", entry.internal_layer_id));
             let (from, to) = match entry.direction {
@@ -119,7 +119,7 @@ impl Drawing<'_> {
             };
             let _ = writeln!(self.out, "{indent}{from} -> {to} [style=dashed, constraint=false]");
         }
-        for edge in body.back_edges().iter().filter(|edge| shows(edge.from) && shows(edge.to)) {
+        for edge in body.back_edges.iter().filter(|edge| shows(edge.from) && shows(edge.to)) {
             let (from, to) = (edge.from, edge.to);
             let ends = format!("\"{inner}{from}\" -> \"{inner}{to}\"");
             let _ = writeln!(self.out, "{indent}{ends} [style=dotted, constraint=false]");

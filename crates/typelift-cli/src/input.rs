@@ -486,14 +486,14 @@ impl InputChanges {
         let known = typelift::shapes(&copy);
         for (name, length) in &self.set_length {
             let Some(symbol) = known.symbol(name) else {
-                let names: Vec<&str> = known.symbols().iter().map(typelift::shape::Symbol::name).collect();
+                let names: Vec<&str> = known.symbols.iter().map(|symbol| symbol.name.as_str()).collect();
                 let failure = Failure::new(format!("the model has no open length `{name}`"));
                 return Err(match names[..] {
                     [] => failure.help("no length of its inputs is open"),
                     _ => failure.help(format!("its open lengths are {}", names.join(", "))),
                 });
             };
-            for &(id, axis) in symbol.axes() {
+            for &(id, axis) in &symbol.axes {
                 let Some(layer) = copy.graph().layer(id) else { continue };
                 let input = copy.end_name(layer);
                 let own = layer.outputs().first().map_or_else(Shape::dynamic, |port| port.shape().clone());
@@ -525,8 +525,8 @@ impl InputChanges {
             return None;
         }
         let shapes = typelift::shapes(model);
-        let open = shapes.symbols().iter().filter(|symbol| !symbol.is_bounded());
-        let open: Vec<String> = open.map(|it| format!("{} (`{}`)", it.name(), it.axis())).collect();
+        let open = shapes.symbols.iter().filter(|symbol| !symbol.is_bounded());
+        let open: Vec<String> = open.map(|it| format!("{} (`{}`)", &it.name, it.axis())).collect();
         Some(match open.len() {
             0 => "no length of an input stays open".to_owned(),
             1..=4 => format!("{} stays open", open.join(", ")),

@@ -83,14 +83,14 @@ fn when(at: Noticed) -> &'static str {
 pub(crate) fn document<'a>(types: Types<'a>, model: &Model, shapes: &'a Shapes) -> Document<'a> {
     let lines = Lines::new(model.source().clone());
     let symbol = |symbol: &'a Symbol| {
-        let because = reasons(symbol.because(), &lines);
+        let because = reasons(&symbol.because, &lines);
         let (axes, fits) = (symbol.named_axes().collect(), shapes.fit(symbol));
-        (symbol.id(), SymbolEntry { axes, name: symbol.name(), fits, because })
+        (symbol.id.as_str(), SymbolEntry { axes, name: &symbol.name, fits, because })
     };
     let constraint = |constraint: &Constraint| ConstraintEntry {
         expression: constraint.to_string(),
-        named: constraint.named().to_owned(),
-        because: reasons(constraint.because(), &lines),
+        named: constraint.named.to_owned(),
+        because: reasons(&constraint.because, &lines),
         at: when(constraint.at),
         reads: constraint.reads.map(|reads| reads.to_string()),
     };
@@ -104,8 +104,8 @@ pub(crate) fn document<'a>(types: Types<'a>, model: &Model, shapes: &'a Shapes) 
     }
     Document {
         types,
-        symbols: shapes.symbols().iter().map(symbol).collect(),
-        constraints: shapes.constraints().iter().map(constraint).collect(),
+        symbols: shapes.symbols.iter().map(symbol).collect(),
+        constraints: shapes.constraints.iter().map(constraint).collect(),
         tensors,
     }
 }
@@ -125,7 +125,7 @@ pub(crate) fn tensor(model: &Model, shapes: &Shapes, output: Output) -> String {
 
 /// Describes the lengths that fit, for the first input that has each: `seq ≤ 512 (position table, line 40)`.
 pub(crate) fn limits(shapes: &Shapes, layer: typelift::LayerId, lines: &Lines) -> String {
-    let own = shapes.symbols().iter().filter(|symbol| symbol.axes().first().is_some_and(|&(id, _)| id == layer));
+    let own = shapes.symbols.iter().filter(|symbol| symbol.axes.first().is_some_and(|&(id, _)| id == layer));
     let limits = own.filter_map(|symbol| {
         let (limit, constraint) = shapes.limit(symbol)?;
         let (what, source) = constraint.source()?;
@@ -138,22 +138,22 @@ pub(crate) fn limits(shapes: &Shapes, layer: typelift::LayerId, lines: &Lines) -
 /// Names shapes of the inputs that fit together, if lengths depend on each other: `a=[1,8] b=[1,8]`.
 pub(crate) fn fitting(model: &Model, shapes: &Shapes) -> Option<String> {
     shapes
-        .constraints()
+        .constraints
         .iter()
-        .any(|it| it.symbols().len() > 1)
+        .any(|it| it.symbols.len() > 1)
         .then(|| typelift::fitting_lengths(model, shapes, 8))?
         .map(|it| options(model, shapes, &it))
 }
 
 /// Formats a constraint with the layer that demands it.
 fn constraint(constraint: &Constraint, lines: &Lines) -> [String; 2] {
-    let because = constraint.because().first().map(|reason| place(reason, lines)).unwrap_or_default();
+    let because = constraint.because.first().map(|reason| place(reason, lines)).unwrap_or_default();
     let more = match (constraint.reads, constraint.at) {
         (Some(reads), _) => otherwise(reads),
         (None, Noticed::Run) => ", noticed only when it runs".to_owned(),
         (None, Noticed::Load) => String::new(),
     };
-    [constraint.named().to_owned(), because + &more]
+    [constraint.named.to_owned(), because + &more]
 }
 
 fn otherwise(reads: Reads) -> String {
@@ -185,7 +185,7 @@ pub(crate) fn text(model: &Model, shapes: &Shapes) -> String {
         }
         row([title.to_owned(), name, what]);
     }
-    if shapes.symbols().is_empty() {
+    if shapes.symbols.is_empty() {
         row(["lengths".to_owned(), "no length of an input is open".to_owned(), String::new()]);
     } else {
         let fitting = typelift::fitting_lengths(model, shapes, 1);
@@ -193,7 +193,7 @@ pub(crate) fn text(model: &Model, shapes: &Shapes) -> String {
             .map_or_else(|| "no lengths were found that fit".to_owned(), |lengths| options(model, shapes, &lengths));
         row(["fits".to_owned(), fitting, String::new()]);
     }
-    for (at, it) in shapes.constraints().iter().enumerate() {
+    for (at, it) in shapes.constraints.iter().enumerate() {
         let [named, because] = constraint(it, &lines);
         row([if at == 0 { "needs" } else { "" }.to_owned(), named, Clean(&because).to_string()]);
     }
@@ -217,10 +217,10 @@ pub(crate) fn answers(model: &Model, shapes: &Shapes, tensor: Option<Output>, ax
     let lines = Lines::new(model.source().clone());
     let of_constraint = |constraint: &Constraint| Answer {
         dimension: None,
-        expression: constraint.named().to_owned(),
-        because: reasons(constraint.because(), &lines),
+        expression: constraint.named.to_owned(),
+        because: reasons(&constraint.because, &lines),
     };
-    let Some(tensor) = tensor else { return shapes.constraints().iter().map(of_constraint).collect() };
+    let Some(tensor) = tensor else { return shapes.constraints.iter().map(of_constraint).collect() };
     let dims = shapes.named_dims(tensor).unwrap_or_default();
     let wanted = dims.into_iter().enumerate().filter(|(at, _)| axis.is_none_or(|axis| axis == *at));
     let answers = wanted.map(|(at, expression)| Answer {
@@ -259,20 +259,20 @@ pub(crate) fn explained(
         for constraint in constraints.iter().take(most(MOST_CONSTRAINTS)) {
             let more = constraint.reads.map_or_else(String::new, otherwise);
             let at = if constraint.at == Noticed::Run { "   (when it runs)" } else { "" };
-            let _ = writeln!(out, "  {}{more}{at}", constraint.named());
-            chain(constraint.because(), out);
+            let _ = writeln!(out, "  {}{more}{at}", &constraint.named);
+            chain(&constraint.because, out);
         }
         if constraints.len() > most(MOST_CONSTRAINTS) {
             let _ = writeln!(out, "  … and {} more: `--all` shows them", constraints.len() - MOST_CONSTRAINTS);
         }
     };
     let Some(tensor) = tensor else {
-        for symbol in shapes.symbols() {
+        for symbol in &shapes.symbols {
             let axes: Vec<String> = symbol.named_axes().map(|(input, axis)| format!("{input}[{axis}]")).collect();
             let fit = shapes.fit(symbol).map_or(String::new(), |fit| format!(": {fit}"));
-            let _ = writeln!(out, "{}{fit}  ({})", symbol.name(), Clean(&axes.join(", ")));
+            let _ = writeln!(out, "{}{fit}  ({})", &symbol.name, Clean(&axes.join(", ")));
         }
-        needs(&shapes.constraints().iter().collect::<Vec<_>>(), &mut out);
+        needs(&shapes.constraints.iter().collect::<Vec<_>>(), &mut out);
         return if out.is_empty() { "no length of an input is open\n".to_owned() } else { out };
     };
     let Some(dims) = shapes.named_dims(tensor) else { return "the rank is dynamic\n".to_owned() };

@@ -27,7 +27,7 @@ pub(crate) fn types_text(graph: &Graph) -> String {
                 let _ = writeln!(out, "{path}{}: {}", Clean(layer.name()), outputs(layer));
             }
             for body in layer.bodies() {
-                list(body.graph(), &format!("{path}{}/{}/", Clean(layer.name()), body.name()), out);
+                list(&body.graph, &format!("{path}{}/{}/", Clean(layer.name()), body.name()), out);
             }
         }
     }
@@ -129,7 +129,7 @@ fn typed(graph: &Graph) -> Vec<Typed<'_>> {
 impl<'a> Typed<'a> {
     fn new(layer: &'a Layer) -> Self {
         Self {
-            bodies: layer.bodies().iter().map(|body| (body.name(), typed(body.graph()))).collect(),
+            bodies: layer.bodies().iter().map(|body| (body.name(), typed(&body.graph))).collect(),
             id: layer.id(),
             name: layer.name(),
             outputs: layer.outputs().iter().map(|port| tensor(port, Vec::new())).collect(),
@@ -156,7 +156,7 @@ fn entry<'a>(graph: &'a Graph, layer: &'a Layer, selection: &'a Selection<'a>) -
         attributes: Map(layer.attributes().iter().map(|attribute| (attribute.name(), attribute.value())).collect()),
         inputs: graph.producers(layer.id()).into_iter().map(|output| output.map(Feed::from)).collect(),
         outputs: layer.outputs().iter().map(|port| tensor(port, port.names())).collect(),
-        bodies: Map(bodies.map(|body| (body.name(), entries(body.graph(), selection))).collect()),
+        bodies: Map(bodies.map(|body| (body.name(), entries(&body.graph, selection))).collect()),
     }
 }
 

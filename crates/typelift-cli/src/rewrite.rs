@@ -160,8 +160,8 @@ impl Args {
                 _ if self.statements.is_empty() => format!("line {line}: "),
                 _ => String::new(),
             };
-            let failure = Failure::new(format!("{place}{}{}", error.message(), error.excerpt()));
-            match error.help() {
+            let failure = Failure::new(format!("{place}{}{}", &error.message, error.excerpt()));
+            match error.help.as_deref() {
                 Some(help) => failure.help(help),
                 None if self.statements.is_empty() => {
                     failure.help("a line is a rule, `Relu(x) => Abs(x)`, or a statement, `rename OLD NEW`")

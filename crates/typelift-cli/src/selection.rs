@@ -83,12 +83,12 @@ impl<'a> Selection<'a> {
         if self.near.is_some() {
             return false;
         }
-        let mut pending = vec![body.graph()];
+        let mut pending = vec![&body.graph];
         while let Some(graph) = pending.pop() {
             if graph.layers().any(|layer| self.is_wanted(layer) && !self.is_folded(graph, layer)) {
                 return true;
             }
-            pending.extend(graph.layers().flat_map(Layer::bodies).map(Body::graph));
+            pending.extend(graph.layers().flat_map(Layer::bodies).map(|body| &body.graph));
         }
         self.only.is_empty()
     }
@@ -105,7 +105,7 @@ impl<'a> Selection<'a> {
 
 /// The name may have the spelling of the file or of OpenVINO.
 fn is_operation(layer: &Layer, ty: &str) -> bool {
-    let canonical = layer.operation().map(ops::Operation::name);
+    let canonical = layer.operation().map(|row| row.name);
     layer.ty().eq_ignore_ascii_case(ty) || canonical.is_some_and(|name| name.eq_ignore_ascii_case(ty))
 }
 
@@ -158,10 +158,10 @@ fn known_operation(model: &Model, ty: &str) -> Result<(), Failure> {
                 return Ok(());
             }
             names.insert(layer.ty());
-            pending.extend(layer.bodies().iter().map(Body::graph));
+            pending.extend(layer.bodies().iter().map(|body| &body.graph));
         }
     }
-    let known: Vec<_> = ops::all().map(ops::Operation::name).collect();
+    let known: Vec<_> = ops::all().map(|row| row.name).collect();
     let is_spelling = |opset: u8| ops::lookup(ty, &format!("opset{opset}")).is_some();
     if known.iter().any(|name| name.eq_ignore_ascii_case(ty)) || (1..=ops::LAST_OPSET).any(is_spelling) {
         return Ok(());

@@ -86,7 +86,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     terminal.answers_in_json = args.format == Format::Json;
     if let (Some(name), None) = (&args.name, &args.npy) {
         let failure = Failure::new(format!("unexpected argument `{name}` found"));
-        let option = if ops::all().any(|row| row.name() == name) { "--only" } else { "--around" };
+        let option = if ops::all().any(|row| row.name == name) { "--only" } else { "--around" };
         let (word, file) = (shell_word(name), args.input.file.to_string_lossy());
         return Err(failure.help(format!("write `typelift show {option} {word} {}`", shell_word(&file))));
     }
@@ -210,9 +210,9 @@ impl<'a> Rows<'a> {
                 let line = notation::body_line(layer, body);
                 if self.selection.opens(body) {
                     self.rows.push(Row::Title(indent + 2, line + ":"));
-                    self.add(body.graph(), indent + 4);
+                    self.add(&body.graph, indent + 4);
                 } else {
-                    let layers = crate::columns::count(body.graph().len(), "layer");
+                    let layers = crate::columns::count(body.graph.len(), "layer");
                     self.rows.push(Row::Title(indent + 2, format!("{line}: {layers}")));
                 }
             }

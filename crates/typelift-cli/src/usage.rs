@@ -1008,11 +1008,11 @@ impl<'a> Asked<'a> {
             return pair(option, format!("batch={given}"));
         };
         let shapes = typelift::shapes(self.model()?);
-        match shapes.symbols().iter().find(|symbol| symbol.axis() == format!("{name}[0]")) {
+        match shapes.symbols.iter().find(|symbol| symbol.axis() == format!("{name}[0]")) {
             None if option == "--set-length" => {
                 pair("--set-shape", format!("{name}=[{}]", [&[given.to_owned()], dims.get(1..)?].concat().join(",")))
             }
-            symbol => pair(option, format!("{}={given}", symbol.map_or("batch", typelift::shape::Symbol::name))),
+            symbol => pair(option, format!("{}={given}", symbol.map_or("batch", |symbol| &symbol.name))),
         }
     }
 

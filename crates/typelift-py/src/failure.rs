@@ -139,7 +139,7 @@ impl From<ConvertError> for Failure {
 impl From<NotationError> for Failure {
     fn from(error: NotationError) -> Self {
         let place = Some(error.line_column());
-        Self::rule("invalid-statement", error.to_string(), error.message(), place, error.help())
+        Self::rule("invalid-statement", error.to_string(), &error.message, place, error.help.as_deref())
     }
 }
 

@@ -67,7 +67,7 @@ impl Layer {
             let layer = graph.layer(id).ok_or_else(gone)?;
             let body = layer.bodies().get(at).ok_or_else(gone)?;
             path += &format!("{}/{}/", layer.name(), body.name());
-            graph = body.graph();
+            graph = &body.graph;
         }
         Ok(path + self.layer()?.name())
     }
@@ -121,7 +121,7 @@ impl Layer {
         Ok(bodies
             .map(|(at, body)| {
                 let place = self.place.body(self.id, at);
-                (body.name(), body.graph().layers().map(|layer| Self::new(&self.state, &place, layer.id())).collect())
+                (body.name(), body.graph.layers().map(|layer| Self::new(&self.state, &place, layer.id())).collect())
             })
             .collect())
     }

@@ -102,7 +102,7 @@ type Record = (
 );
 
 fn record(matched: &Match) -> Record {
-    let root = matched.root();
+    let root = &matched.root;
     let attributes = root.attributes().iter().map(|of| (of.name().to_owned(), of.value().to_owned())).collect();
     let root = (root.id().0, root.name().to_owned(), root.ty().to_owned(), root.version().to_owned(), attributes);
     let names = matched.names().map(|name| {

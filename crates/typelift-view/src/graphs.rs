@@ -259,7 +259,7 @@ pub(crate) fn drawn<'a>(
         for layer in graph.layers() {
             for (number, body) in layer.bodies().iter().enumerate() {
                 let holder = of_layer.get(&layer.id()).map(|&node| (at, node));
-                pending.push(Pending { place: place.body(layer.id(), number), holder, links: body.port_map() });
+                pending.push(Pending { place: place.body(layer.id(), number), holder, links: &body.port_map });
             }
         }
         let hidden = hidden(graph, place, &boxes.folded, &constant);
@@ -429,7 +429,7 @@ impl<'a> Stored<'a> {
         let mut known = HashMap::<LayerId, &'static str>::default();
         // A layer comes before those that it is computed from.
         for layer in &self.layers {
-            let name = layer.operation().map_or("", |operation| operation.name());
+            let name = layer.operation().map_or("", |operation| operation.name);
             for (input, feed) in graph.producers(layer.id()).into_iter().enumerate() {
                 let part = match (name, input) {
                     ("Convert", _) => known.get(&layer.id()).copied().unwrap_or("values"),

@@ -68,7 +68,7 @@ pub(crate) fn size(model: &Model, most_bytes: usize) -> usize {
             bytes += layer.inputs().len() * 80;
             // Each output has an explanation of its type.
             bytes += layer.outputs().len() * 120;
-            pending.extend(layer.bodies().iter().map(|body| body.graph()));
+            pending.extend(layer.bodies().iter().map(|body| &body.graph));
             if bytes > most_bytes {
                 return bytes;
             }

@@ -98,14 +98,14 @@ impl Args {
             return Ok(None);
         }
         let (macs, state) = (formulas.macs(), formulas.state());
-        let names = formulas.names();
+        let names = &formulas.names;
         let mut lengths = vec![None; names.len()];
         for (name, length) in &self.at {
             let Some(at) = names.iter().position(|known| known == name) else {
                 let failure = Failure::new(format!("the model has no open length `{name}`"));
-                return Err(match names {
+                return Err(match names[..] {
                     [] => failure.help("no length is open"),
-                    names => failure.help(format!("its open lengths are {}", names.join(", "))),
+                    _ => failure.help(format!("its open lengths are {}", names.join(", "))),
                 });
             };
             lengths[at] = length.value();

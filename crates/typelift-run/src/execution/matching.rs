@@ -240,7 +240,7 @@ impl<'a> Matching<'a> {
                 .filter(|executed| ends.get(executed.name.as_str()).is_some_and(|ends| ends.contains(&at)))
                 .map(|executed| executed.outputs.clone()),
             us: executed.filter(|_| became == Became::Ran).and_then(Executed::time),
-            bodies_not_shown: layer.bodies().iter().map(|body| body.graph().len()).collect(),
+            bodies_not_shown: layer.bodies().iter().map(|body| body.graph.len()).collect(),
         }
     }
 

@@ -72,7 +72,7 @@ fn narrowed<J: Judge>(search: &mut Search<'_, J>) -> Result<(), Halt<J>> {
         for layer in graph.layers() {
             for (at, body) in layer.bodies().iter().enumerate() {
                 let is_end = |inside: &&Layer| matches!(ops::kind(inside), LayerKind::Parameter | LayerKind::Result);
-                ends.extend(body.graph().layers().filter(is_end).map(|inside| {
+                ends.extend(body.graph.layers().filter(is_end).map(|inside| {
                     let is_input = ops::kind(inside) == LayerKind::Parameter;
                     BodyEnd { place: place.clone(), layer: layer.id(), at, id: inside.id(), is_input }
                 }));
@@ -113,11 +113,11 @@ fn without_end(model: &Model, end: &BodyEnd) -> Option<Model> {
 
 /// The Results of all bodies that feed the same output of the layer; `None` if the layer needs that output.
 fn results_of_output(owner: &Layer, at: usize, id: LayerId) -> Option<Vec<(usize, LayerId)>> {
-    let entry = owner.bodies().get(at)?.port_map().iter().find(|entry| entry.internal_layer_id == id)?;
+    let entry = owner.bodies().get(at)?.port_map.iter().find(|entry| entry.internal_layer_id == id)?;
     let is_same =
         |other: &&PortMapEntry| (other.direction, other.external_port_id) == (entry.direction, entry.external_port_id);
     let found = owner.bodies().iter().enumerate().filter_map(|(at, body)| {
-        let other = body.port_map().iter().find(is_same)?;
+        let other = body.port_map.iter().find(is_same)?;
         Some((at, other.internal_layer_id))
     });
     // The output -1 is a condition of the loop.
@@ -138,10 +138,10 @@ fn remove_end(graph: &mut Edit<'_>, layer: LayerId, at: usize, id: LayerId) -> R
 fn remove_loose_results(graph: &mut Edit<'_>, layer: LayerId, at: usize) -> Result<(), EditError> {
     let Some(body) = graph.layer(layer).and_then(|owner| owner.bodies().get(at)) else { return Ok(()) };
     let is_needed = |id: LayerId| {
-        body.port_map().iter().any(|entry| entry.internal_layer_id == id)
-            || body.back_edges().iter().any(|edge| edge.from == id)
+        body.port_map.iter().any(|entry| entry.internal_layer_id == id)
+            || body.back_edges.iter().any(|edge| edge.from == id)
     };
-    let results = body.graph().layers().filter(|inside| ops::kind(inside) == LayerKind::Result);
+    let results = body.graph.layers().filter(|inside| ops::kind(inside) == LayerKind::Result);
     let loose: Vec<LayerId> = results.map(Layer::id).filter(|&id| !is_needed(id)).collect();
     loose.into_iter().try_for_each(|id| remove_end(graph, layer, at, id))
 }

@@ -121,7 +121,7 @@ impl Search<'_> {
             if let Some(start) = search.start(&located, &|around| changes.iter().any(|change| is_at(change, around))) {
                 return Ok(Some(search.inside(runner, &start, 0)?.unwrap_or(start)));
             }
-            if bodies[0].back_edges().is_empty() {
+            if bodies[0].back_edges.is_empty() {
                 return Ok(None);
             }
             let session = Session::load(runner, search.models, self.settings, false)?;
@@ -129,8 +129,7 @@ impl Search<'_> {
             session.release(runner);
             let outputs: HashMap<LayerId, Tensor> =
                 inner.outputs[0].iter().copied().zip(outputs?.into_iter().flatten()).collect();
-            let next =
-                bodies[0].back_edges().iter().filter_map(|edge| Some((edge.to, outputs.get(&edge.from)?.clone())));
+            let next = bodies[0].back_edges.iter().filter_map(|edge| Some((edge.to, outputs.get(&edge.from)?.clone())));
             carried = next.collect();
         }
         Ok(None)
@@ -140,7 +139,7 @@ impl Search<'_> {
 /// The Parameter of A's body that gets the same input of the owner, or the same position, as one of B's body.
 fn paired_parameter([a, b]: [&Body; 2], id: LayerId) -> Option<LayerId> {
     let inputs = |body: &Body| {
-        let entries = body.port_map().iter().filter(|entry| entry.direction == Direction::Input);
+        let entries = body.port_map.iter().filter(|entry| entry.direction == Direction::Input);
         entries.map(|entry| (entry.external_port_id, entry.internal_layer_id)).collect::<Vec<_>>()
     };
     let port = inputs(b).into_iter().find(|(_, parameter)| *parameter == id)?.0;
@@ -150,10 +149,10 @@ fn paired_parameter([a, b]: [&Body; 2], id: LayerId) -> Option<LayerId> {
 /// The value that a Parameter of a body has in a step, from the inputs of the owner.
 fn entered(body: &Body, id: LayerId, fed: &[Tensor], step: usize) -> Option<Tensor> {
     let entry =
-        body.port_map().iter().find(|entry| entry.direction == Direction::Input && entry.internal_layer_id == id)?;
+        body.port_map.iter().find(|entry| entry.direction == Direction::Input && entry.internal_layer_id == id)?;
     let Ok(port) = usize::try_from(entry.external_port_id) else {
         // The loop itself feeds the number of the step.
-        let dims = body.graph().output(id.output(0))?.shape().to_static().unwrap_or_default();
+        let dims = body.graph.output(id.output(0))?.shape().to_static().unwrap_or_default();
         let dims: Vec<usize> = dims.into_iter().map(|dim| dim as usize).collect();
         return Some(Tensor::new(ElementType::I64, dims, (step as i64).to_le_bytes().to_vec()));
     };

@@ -9,7 +9,7 @@ use foldhash::{HashMap, HashSet};
 use typelift::explain::map::{Role, roles};
 use typelift::explain::{Change, ChangeKind};
 use typelift::findings::LayerRef;
-use typelift::graph::{Body, Direction, Place};
+use typelift::graph::{Direction, Place};
 use typelift::ops::{self, LayerKind};
 use typelift::shape::{Dim, Shape};
 use typelift::{Graph, Input, Layer, LayerId, Model, Output, Weights};
@@ -93,7 +93,7 @@ fn mixed(graph: &Graph, layer: &Layer, weights: &Weights) -> Vec<(usize, i64)> {
         let Some(axes) = source(input).and_then(|source| graph.layer(source.layer)) else { return spatial() };
         axes.numbers(weights).unwrap_or_default().into_iter().map(|axis| (0, axis as i64)).collect()
     };
-    match operation.name() {
+    match operation.name {
         "Softmax" | "LogSoftmax" | "TopK" => vec![(0, attribute("axis"))],
         "MatMul" => vec![(0, if layer.attribute("transpose_a") == Some("true") { -2 } else { -1 })],
         "Einsum" => contracted(layer.attribute("equation").unwrap_or_default()),
@@ -118,7 +118,7 @@ fn mixed(graph: &Graph, layer: &Layer, weights: &Weights) -> Vec<(usize, i64)> {
         | "ROIAlign" => spatial(),
         "MVN" | "NormalizeL2" | "LRN" | "CumSum" | "Reverse" | "DFT" | "IDFT" | "RDFT" | "IRDFT" => axes(1),
         "Roll" => axes(2),
-        "Interpolate" => axes(if operation.revision() < 11 { 3 } else { 2 }),
+        "Interpolate" => axes(if operation.revision < 11 { 3 } else { 2 }),
         name if name.starts_with("Reduce") => axes(1),
         "Loop" | "TensorIterator" => sliced(layer),
         _ => Vec::new(),
@@ -138,7 +138,8 @@ fn contracted(equation: &str) -> Vec<(usize, i64)> {
 }
 
 fn sliced(layer: &Layer) -> Vec<(usize, i64)> {
-    let entries = layer.bodies().iter().flat_map(Body::port_map).filter(|entry| entry.direction == Direction::Input);
+    let entries =
+        layer.bodies().iter().flat_map(|body| &body.port_map).filter(|entry| entry.direction == Direction::Input);
     entries.filter_map(|entry| Some((usize::try_from(entry.external_port_id).ok()?, entry.axis?))).collect()
 }
 
@@ -226,7 +227,7 @@ fn endings(model: &Model) -> Short {
     for (place, graph) in model.walk() {
         let Some((&(owner, at), outer)) = place.steps().split_last() else { continue };
         let outer = outer.iter().try_fold(model.graph(), |graph, &(owner, at)| {
-            graph.layer(owner).and_then(|layer| layer.bodies().get(at)).map(Body::graph)
+            graph.layer(owner).and_then(|layer| layer.bodies().get(at)).map(|body| &body.graph)
         });
         let Some((outer, layer)) = outer.and_then(|outer| Some((outer, outer.layer(owner)?))) else { continue };
         let steps = outer.producer(owner.input(0)).and_then(|steps| outer.layer(steps.layer)?.numbers(model.weights()));
@@ -234,8 +235,8 @@ fn endings(model: &Model) -> Short {
         let may_end = ops::kind(layer) == LayerKind::Loop && !is_ended;
         let body = &layer.bodies()[at];
         let is_read = |id: LayerId| {
-            body.port_map().iter().any(|entry| entry.internal_layer_id == id && entry.external_port_id >= 0)
-                || body.back_edges().iter().any(|edge| edge.from == id)
+            body.port_map.iter().any(|entry| entry.internal_layer_id == id && entry.external_port_id >= 0)
+                || body.back_edges.iter().any(|edge| edge.from == id)
         };
         for inner in graph.topological_order().unwrap_or_default().into_iter().rev().filter_map(|id| graph.layer(id)) {
             let key = |id: LayerId| (place.clone(), id);
@@ -348,7 +349,7 @@ impl Hidden {
             hidden.is_needed.insert(id);
             let known: Option<Vec<Spread>> =
                 (0..layer.outputs().len()).map(|port| spreads.get(&id.output(port)).copied()).collect();
-            let name = layer.operation().map_or("", |operation| operation.name());
+            let name = layer.operation().map_or("", |operation| operation.name);
             let is_saturating = SATURATING.contains(&name);
             let hides = |spread: &Spread| spread.is_constant() || is_saturating && spread.is_saturated;
             let data: Vec<Output> = graph.producers(id).into_iter().flatten().filter(is_data).collect();
@@ -402,7 +403,7 @@ impl Hidden {
                     return Some(format!("`{}` of `{}` {what}", body.name(), layer.name()));
                 }
             }
-            graph = body.graph();
+            graph = &body.graph;
         }
         None
     }

@@ -418,7 +418,7 @@ mod tests {
             let is_known = !crate::ops::revisions(operation).is_empty();
             assert!(is_known || operation.is_empty() && !difference.is_empty(), "{names:?} -> {operation}");
         }
-        let names: Vec<_> = crate::ops::all().map(crate::ops::Operation::name).collect();
+        let names: Vec<_> = crate::ops::all().map(|row| row.name).collect();
         let meant = |text| operation(text, &names).map(|(name, _)| name);
         for (text, name) in [
             ("torch.nn.Conv2d", Some("Convolution")),

@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn misspellings_find_what_was_meant() {
-        let nearest = |text| nearest(text, crate::ops::all().map(crate::ops::Operation::name));
+        let nearest = |text| nearest(text, crate::ops::all().map(|row| row.name));
         assert_eq!(nearest("Rellu"), Some("Relu"));
         assert_eq!(nearest("convolutoin"), Some("Convolution"));
         assert_eq!(nearest("BatchNormInferense"), Some("BatchNormInference"));

@@ -62,10 +62,10 @@ impl GraphCheck<'_> {
 
     fn find_conflicts(&mut self, model: &Model, shapes: &Shapes) {
         let is_strict = |it: &&Constraint| {
-            let first = it.because().first();
+            let first = it.because.first();
             it.at == Noticed::Load && it.reads.is_none() && first.is_some_and(|it| STRICT.contains(&&*it.operation))
         };
-        for at in 0..shapes.symbols().len() {
+        for at in 0..shapes.symbols.len() {
             let alone: Vec<_> = shapes.alone(at).into_iter().filter(is_strict).take(MOST_COMPARED).collect();
             if alone.is_empty() || !shapes.fits(at, &alone).is_never() {
                 continue;
@@ -74,7 +74,7 @@ impl GraphCheck<'_> {
             let is_never = |one: &Constraint, other: &Constraint| shapes.fits(at, &[one, other]).is_never();
             let Some(pair) = single.or_else(|| pair(&alone, is_never)) else { continue };
             // Lengths that satisfy one of them are tried.
-            let mut lengths = vec![1; shapes.symbols().len()];
+            let mut lengths = vec![1; shapes.symbols.len()];
             let is_refused = pair.iter().all(|it| {
                 lengths[at] = shapes.fits(at, &[it]).list.first().copied().unwrap_or(2);
                 !shapes.loads(model, &lengths)
@@ -83,49 +83,49 @@ impl GraphCheck<'_> {
                 self.diagnostics.push(conflict(shapes, &pair));
             }
         }
-        let strict: Vec<_> = shapes.constraints().iter().filter(is_strict).take(MOST_COMPARED).collect();
-        let loads = |length: &i64| shapes.loads(model, &vec![*length; shapes.symbols().len()]);
+        let strict: Vec<_> = shapes.constraints.iter().filter(is_strict).take(MOST_COMPARED).collect();
+        let loads = |length: &i64| shapes.loads(model, &vec![*length; shapes.symbols.len()]);
         let pair = pair(&strict, |one, other| shapes.contradict(one, other));
         let pair = pair.filter(|_| ![1, 2, UNLIKELY].iter().any(loads));
         self.diagnostics.extend(pair.map(|pair| conflict(shapes, &pair)));
     }
 
     fn find_fixed_lengths(&mut self, model: &Model, shapes: &Shapes) {
-        for symbol in shapes.symbols() {
+        for symbol in &shapes.symbols {
             let Some(only) = shapes.only(symbol) else { continue };
-            let Some(parameter) = symbol.axes().first().and_then(|&(id, _)| model.graph.layer(id)) else { continue };
-            let are = if symbol.axes().len() > 1 { "are" } else { "is" };
+            let Some(parameter) = symbol.axes.first().and_then(|&(id, _)| model.graph.layer(id)) else { continue };
+            let are = if symbol.axes.len() > 1 { "are" } else { "is" };
             let message = message!("{} {} open, but only {} fits"; Text(axes(symbol)), are, only);
             let mut note = self.lint(Code::FixedLength, parameter, message);
-            note = note.at(self.locate(parameter, "data", "shape"), message!("{} is open"; symbol.name()));
-            let at = shapes.symbols().iter().position(|it| std::ptr::eq(it, symbol)).unwrap_or_default();
+            note = note.at(self.locate(parameter, "data", "shape"), message!("{} is open"; &symbol.name));
+            let at = shapes.symbols.iter().position(|it| std::ptr::eq(it, symbol)).unwrap_or_default();
             if let Some(it) = shapes.alone(at).into_iter().find(|it| shapes.fits(at, &[it]).only() == Some(only)) {
                 note = explained(note, it);
             }
             if let Some(statements) = opening(model, shapes, at, only) {
                 note = note.help(Fix::possible(FixAction::Statements(statements)));
             }
-            let declared = symbol.axes().iter().filter_map(|&(id, axis)| declared(model, id, axis, only));
+            let declared = symbol.axes.iter().filter_map(|&(id, axis)| declared(model, id, axis, only));
             self.diagnostics.push(note.help(Fix::possible(FixAction::Statements(declared.collect()))));
         }
     }
 
     fn find_tables(&mut self, shapes: &Shapes) {
         let mut told = HashSet::default();
-        for it in shapes.constraints() {
-            let (Some(reads), Some(first)) = (it.reads, it.because().first()) else { continue };
+        for it in &shapes.constraints {
+            let (Some(reads), Some(first)) = (it.reads, it.because.first()) else { continue };
             // A multiplication belongs to the note on its only length.
             let is_told = it.at == Noticed::Load && self.diagnostics.iter().any(|it| it.code == Code::FixedLength);
             let is_usual = shapes.is_assured(it) || shapes.holds_for_equal_inputs(it);
-            if is_told || is_usual || told.len() == PLACES || !told.insert(it.named().to_owned()) {
+            if is_told || is_usual || told.len() == PLACES || !told.insert(it.named.to_owned()) {
                 continue;
             }
             let name = &first.layer.name;
-            let mut lint = if it.is_never() {
+            let mut lint = if it.is_never {
                 let message = message!("an index of `{}` leaves its table, where {} are read"; name, Text(reads));
                 Diagnostic { severity: Severity::Warning, ..Diagnostic::new(Code::TableBound, message) }
             } else {
-                let message = message!("`{}` reads {} without an error unless {}"; name, Text(reads), it.named());
+                let message = message!("`{}` reads {} without an error unless {}"; name, Text(reads), &it.named);
                 let beyond = shapes.exceeds_bounds(it);
                 let severity = if beyond { Severity::Warning } else { Severity::Note };
                 Diagnostic { severity, ..Diagnostic::new(Code::TableBound, message) }
@@ -139,7 +139,7 @@ impl GraphCheck<'_> {
             if let Some(("position table", table)) = it.source() {
                 lint = lint.at(table.span, "this table");
             }
-            let help = match it.is_never() {
+            let help = match it.is_never {
                 true => "give it a table with more rows, or a shorter input",
                 false => "declare the bound at the input, or compare lengths with it before the model runs",
             };
@@ -160,7 +160,7 @@ impl GraphCheck<'_> {
                 continue;
             }
             let Some([one, two]) = tried(model, shapes, it) else { continue };
-            let symbol = &shapes.symbols()[it.symbol];
+            let symbol = &shapes.symbols[it.symbol];
             let axis = axes(symbol);
             let message = message!(
                 "`{}` mixes a batch of 2 into its axis {}: the -1 becomes {} instead of {}";
@@ -205,8 +205,8 @@ fn axes(symbol: &Symbol) -> String {
 }
 
 fn explained(mut finding: Diagnostic, constraint: &Constraint) -> Diagnostic {
-    let Some(first) = constraint.because().first() else { return finding };
-    finding = finding.at(first.span, message!("`{}` needs {}"; first.layer.name, constraint.named()));
+    let Some(first) = constraint.because.first() else { return finding };
+    finding = finding.at(first.span, message!("`{}` needs {}"; first.layer.name, &constraint.named));
     if let Some(reads) = constraint.reads {
         finding =
             finding.note(message!("the CPU plugin runs other lengths without an error, and reads {}"; Text(reads)));
@@ -218,11 +218,11 @@ fn explained(mut finding: Diagnostic, constraint: &Constraint) -> Diagnostic {
 }
 
 fn conflict(shapes: &Shapes, constraints: &[&Constraint]) -> Diagnostic {
-    let symbols = constraints.first().map(|it| it.symbols()).unwrap_or_default();
-    let axes: Vec<String> = symbols.iter().map(|&at| axes(&shapes.symbols()[at])).collect();
+    let symbols = constraints.first().map(|it| it.symbols.as_slice()).unwrap_or_default();
+    let axes: Vec<String> = symbols.iter().map(|&at| axes(&shapes.symbols[at])).collect();
     let named: Vec<String> = constraints
         .iter()
-        .filter_map(|it| Some(format!("{} of `{}`", it.named(), it.because().first()?.layer.name)))
+        .filter_map(|it| Some(format!("{} of `{}`", &it.named, it.because.first()?.layer.name)))
         .collect();
     let [lengths, demands] = [axes.join(" and "), named.join(" and ")].map(Text);
     let message = match symbols.len() {
@@ -230,7 +230,7 @@ fn conflict(shapes: &Shapes, constraints: &[&Constraint]) -> Diagnostic {
         _ => message!("no lengths of {} satisfy {}"; lengths, demands),
     };
     let mut finding = Diagnostic::new(Code::ShapeConflict, message);
-    finding.layer = constraints.last().and_then(|it| it.because().first()).map(|it| it.layer.clone());
+    finding.layer = constraints.last().and_then(|it| it.because.first()).map(|it| it.layer.clone());
     for constraint in constraints.iter().rev() {
         finding = explained(finding, constraint);
     }
@@ -248,16 +248,16 @@ fn declared(model: &Model, id: LayerId, axis: usize, length: i64) -> Option<Stri
 
 /// Statements with which other lengths of a symbol fit, too. They were tried.
 fn opening(model: &Model, shapes: &Shapes, symbol: usize, only: i64) -> Option<Vec<String>> {
-    let hints = (0..shapes.symbols().len()).map(|at| if at == symbol { only } else { UNLIKELY });
+    let hints = (0..shapes.symbols.len()).map(|at| if at == symbol { only } else { UNLIKELY });
     let lengths = shapes.fitting(&hints.collect::<Vec<_>>())?;
     let (statements, opened) = model
         .opening_statements(&|tensor| shapes.lengths_of(tensor, &lengths)?.into_iter().collect::<Option<Vec<i64>>>())?;
-    let axes = shapes.symbols()[symbol].axes();
+    let axes = &shapes.symbols[symbol].axes;
     let after = crate::symbols::shapes(&opened);
-    let own = after.symbols().iter().find(|it| it.axes().first() == axes.first())?;
+    let own = after.symbols.iter().find(|it| it.axes.first() == axes.first())?;
     let is_open = after.only(own).is_none() && after.swallows.len() <= shapes.swallows.len();
     let others = crate::symbols::fitting_lengths(&opened, &after, only + 1)?;
-    let at = after.symbols().iter().position(|it| std::ptr::eq(it, own))?;
+    let at = after.symbols.iter().position(|it| std::ptr::eq(it, own))?;
     (is_open && statements.len() <= MOST_STATEMENTS && others[at] != only).then_some(statements)
 }
 
@@ -283,7 +283,7 @@ fn is_restored(model: &Model, shapes: &Shapes, it: &Swallow) -> bool {
 /// The lengths of the -1 with batches of 1 and 2, if static inference accepts both.
 fn tried(model: &Model, shapes: &Shapes, it: &Swallow) -> Option<[i64; 2]> {
     let length = |batch: i64| {
-        let hints = (0..shapes.symbols().len()).map(|at| if at == it.symbol { batch } else { 1 });
+        let hints = (0..shapes.symbols.len()).map(|at| if at == it.symbol { batch } else { 1 });
         let lengths = shapes.fitting(&hints.collect::<Vec<_>>()).filter(|lengths| lengths[it.symbol] == batch)?;
         let is_loaded = shapes.loads(model, &lengths);
         let found = shapes.lengths_of(it.layer.output(0), &lengths)?.get(it.axis).copied().flatten();
@@ -298,7 +298,7 @@ fn pattern_statement(model: &Model, shapes: &Shapes, it: &Swallow, length: i64) 
     let (element_type, count) = pattern.stored_as().filter(|_| ops::is_constant(pattern))?;
     let mut values = pattern.values(model.weights(), element_type, count)?.to_integers().into_vec();
     // The length must be the same for all other lengths of the inputs.
-    let hints = vec![UNLIKELY; shapes.symbols().len()];
+    let hints = vec![UNLIKELY; shapes.symbols.len()];
     let varied: Vec<i64> = (0..hints.len()).map(|at| if at == it.symbol { 1 } else { UNLIKELY }).collect();
     let at_others = shapes.lengths_of(it.layer.output(0), &varied)?.get(it.axis).copied().flatten();
     if at_others != Some(length) || values.len() <= it.axis {

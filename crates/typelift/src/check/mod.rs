@@ -325,7 +325,7 @@ impl<'a> GraphCheck<'a> {
     }
 
     fn check_operation(&mut self, layer: &'a Layer, operation: &'static Operation) {
-        if operation.layer_kind() == LayerKind::Constant {
+        if operation.kind == LayerKind::Constant {
             match (layer.byte_count("offset"), layer.byte_count("size"), layer.attribute("value")) {
                 (Some(start), Some(size), _) if size > 0 => {
                     self.constants.push(Constant { place: self.place(layer), start, end: start.saturating_add(size) });
@@ -345,7 +345,7 @@ impl<'a> GraphCheck<'a> {
             let about = About::Unknown { attribute: name.to_owned(), meant: meant.map(str::to_owned) };
             let lint = self.lint(Code::UnknownAttribute, layer, message).about(about);
             let lint = lint.at(self.locate(layer, "data", name), "ignored");
-            let revisions = ops::all().filter(|it| it.name() == operation.name() && it.attribute(name).is_some());
+            let revisions = ops::all().filter(|it| it.name == operation.name && it.attribute(name).is_some());
             let opset = revisions.filter_map(|it| it.opsets().min()).min();
             let help = match (meant, known.is_empty()) {
                 (Some(meant), _) => message!("write `{}` if you mean this attribute"; meant),

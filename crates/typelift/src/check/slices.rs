@@ -111,10 +111,10 @@ impl<'a> GraphCheck<'a> {
     /// Reports Parameters of a body without an input, or with several.
     pub(super) fn check_fed_parameters(&mut self, layer: &'a Layer, body: &'a Body) {
         let mut entries = HashMap::<LayerId, usize>::default();
-        for entry in body.port_map().iter().filter(|entry| entry.direction == Direction::Input) {
+        for entry in body.port_map.iter().filter(|entry| entry.direction == Direction::Input) {
             *entries.entry(entry.internal_layer_id).or_default() += 1;
         }
-        let graph = body.graph();
+        let graph = &body.graph;
         let is_parameter =
             |id: &LayerId| graph.layer(*id).is_some_and(|layer| ops::kind(layer) == LayerKind::Parameter);
         if !entries.keys().all(is_parameter) {
@@ -139,7 +139,7 @@ impl<'a> GraphCheck<'a> {
     /// Reports outputs in a port map that are no port of the layer, and back edges that end at no Parameter.
     pub(super) fn check_ends(&mut self, layer: &'a Layer, body: &'a Body) {
         let outputs =
-            || body.port_map().iter().filter(|it| it.direction == Direction::Output && it.external_port_id >= 0);
+            || body.port_map.iter().filter(|it| it.direction == Direction::Output && it.external_port_id >= 0);
         let has_port = |id: i64| layer.outputs().iter().any(|port| u64::try_from(id) == Ok(port.id()));
         for entry in outputs().filter(|entry| !has_port(entry.external_port_id)) {
             let is_free = |id: &u64| outputs().all(|it| u64::try_from(it.external_port_id) != Ok(*id));
@@ -166,12 +166,12 @@ impl<'a> GraphCheck<'a> {
 }
 
 fn slices<'a>(layer: &'a Layer, body: &'a Body, inputs: &[Option<(&'a Layer, &'a OutputPort)>]) -> Vec<Sliced<'a>> {
-    let graph = body.graph();
-    let mut outputs: Vec<_> = body.port_map().iter().filter(|it| it.direction == Direction::Output).collect();
+    let graph = &body.graph;
+    let mut outputs: Vec<_> = body.port_map.iter().filter(|it| it.direction == Direction::Output).collect();
     outputs.retain(|entry| entry.external_port_id >= 0);
     outputs.sort_by_key(|entry| entry.external_port_id);
     outputs.dedup_by_key(|entry| entry.external_port_id);
-    let entering = body.port_map().iter().filter(|it| it.direction == Direction::Input).filter_map(|entry| {
+    let entering = body.port_map.iter().filter(|it| it.direction == Direction::Input).filter_map(|entry| {
         let input = usize::try_from(entry.external_port_id).ok()?;
         let (_, outer) = (*inputs.get(input)?)?;
         let inner = graph.layer(entry.internal_layer_id)?.outputs().first()?;

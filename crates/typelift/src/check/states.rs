@@ -15,7 +15,7 @@ const FEWEST_LEVELS: i64 = 2;
 impl<'a> GraphCheck<'a> {
     /// Reports back edges that do not end at a Parameter with an initial value.
     pub(super) fn check_back_edge_ends(&mut self, layer: &'a Layer, body: &'a Body) {
-        for (at, edge) in body.back_edges().iter().enumerate() {
+        for (at, edge) in body.back_edges.iter().enumerate() {
             let Some(fault) = fault_of_end(body, edge) else { continue };
             let span = xml::locate_back_edge(self.source, layer.span().unwrap_or_default(), at);
             let lint = self.lint(Code::IncompletePortMap, layer, fault).at(span, "OpenVINO drops it silently");
@@ -82,14 +82,14 @@ impl<'a> GraphCheck<'a> {
 }
 
 fn fault_of_end(body: &Body, edge: &BackEdge) -> Option<Message> {
-    let Some(end) = body.graph().layer(edge.to) else {
+    let Some(end) = body.graph.layer(edge.to) else {
         return Some(message!("a back edge ends at layer {}, which `{}` does not have"; edge.to, body.name()));
     };
     if ops::kind(end) != LayerKind::Parameter {
         return Some(message!("a back edge ends at {}, not at a Parameter"; described(end)));
     }
     let is_sliced = body
-        .port_map()
+        .port_map
         .iter()
         .any(|it| it.direction == Direction::Input && it.internal_layer_id == edge.to && it.axis.is_some());
     is_sliced.then(
@@ -98,7 +98,7 @@ fn fault_of_end(body: &Body, edge: &BackEdge) -> Option<Message> {
 }
 
 fn help_of_end(body: &Body, edge: &BackEdge) -> Message {
-    let graph = body.graph();
+    let graph = &body.graph;
     let is_parameter = |layer: &Layer| ops::kind(layer) == LayerKind::Parameter;
     let is_turned = graph.layer(edge.from).is_some_and(is_parameter)
         && graph.layer(edge.to).is_some_and(|layer| ops::kind(layer) == LayerKind::Result);
@@ -107,13 +107,13 @@ fn help_of_end(body: &Body, edge: &BackEdge) -> Message {
     }
     let value = graph.producer(edge.from.input(0)).and_then(|tensor| graph.output(tensor));
     let is_sliced =
-        |layer: &Layer| body.port_map().iter().any(|it| it.internal_layer_id == layer.id() && it.axis.is_some());
+        |layer: &Layer| body.port_map.iter().any(|it| it.internal_layer_id == layer.id() && it.axis.is_some());
     let meant = graph.layers().filter(|it| {
         let output = it.outputs().first().zip(value);
         output.is_some_and(|(given, value)| given.tensor_type() == value.tensor_type())
             && is_parameter(it)
             && !is_sliced(it)
-            && body.back_edges().iter().all(|edge| edge.to != it.id())
+            && body.back_edges.iter().all(|edge| edge.to != it.id())
     });
     let meant: Vec<_> = meant.map(|it| it.id().to_string()).collect();
     match &meant[..] {

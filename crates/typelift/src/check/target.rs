@@ -209,8 +209,8 @@ fn older(layer: &Layer, target: Release) -> Option<Message> {
     let (row, opset) = rows
         .flat_map(|row| row.opsets().map(move |opset| (row, opset)))
         .filter(|(row, opset)| Release::of_operation(row, *opset).is_some_and(|release| release <= target))
-        .max_by_key(|(row, opset)| (row.revision(), *opset))?;
-    let same = row.revision() == own.revision();
+        .max_by_key(|(row, opset)| (row.revision, *opset))?;
+    let same = row.revision == own.revision;
     let revision = if same { "the same revision of it" } else { "an earlier revision of it" };
     Some(message!("OpenVINO {} has {} in opset{}"; Text(target), revision, opset))
 }

@@ -543,7 +543,7 @@ fn promotions(graph: &Graph) -> usize {
     let (mut count, mut graphs) = (0, vec![graph]);
     while let Some(graph) = graphs.pop() {
         count += graph.unordered().filter(|layer| ops::kind(layer) == LayerKind::ConvertPromoteTypes).count();
-        graphs.extend(graph.owners().flat_map(Layer::bodies).map(|body| body.graph()));
+        graphs.extend(graph.owners().flat_map(Layer::bodies).map(|body| &body.graph));
     }
     count
 }

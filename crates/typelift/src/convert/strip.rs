@@ -156,7 +156,7 @@ impl Uses<'_> {
         let uses: Vec<_> = self.graph.uses(id).collect();
         for (_, input) in uses {
             let Some(user) = self.graph.layer(input.layer) else { continue };
-            let name = user.operation().map_or("", |operation| operation.name());
+            let name = user.operation().map_or("", |operation| operation.name);
             let makes_floats = user.outputs().iter().any(|port| port.element_type().is_float());
             match (name, input.port) {
                 ("Convert", _) if makes_floats => self.is_weight = true,

@@ -13,8 +13,8 @@ impl Edit<'_> {
         let owner = self.graph.checked(layer)?;
         let body = owner.bodies().get(at).ok_or(EditError::NoBody { layer, at })?;
         let (lost, left): (Vec<_>, Vec<_>) =
-            body.port_map().iter().cloned().partition(|entry| entry.internal_layer_id == end);
-        let back_edges: Vec<BackEdge> = body.back_edges().iter().copied().filter(|edge| edge.to != end).collect();
+            body.port_map.iter().cloned().partition(|entry| entry.internal_layer_id == end);
+        let back_edges: Vec<BackEdge> = body.back_edges.iter().copied().filter(|edge| edge.to != end).collect();
         let is_carried = back_edges.iter().any(|edge| edge.from == end);
         self.graph.join(layer, at, left, back_edges);
         if !is_carried {
@@ -25,7 +25,7 @@ impl Edit<'_> {
                 (other.direction, other.external_port_id) == (entry.direction, entry.external_port_id)
             };
             let bodies = self.graph.layer(layer).map(|owner| owner.bodies()).unwrap_or_default();
-            if bodies.iter().flat_map(|body| body.port_map()).any(is_same) {
+            if bodies.iter().flat_map(|body| &body.port_map).any(is_same) {
                 continue;
             }
             match entry.direction {
@@ -85,7 +85,7 @@ impl Edit<'_> {
         let bodies = self.graph.layer(layer).map_or(0, |owner| owner.bodies().len());
         for at in 0..bodies {
             let Some(body) = self.graph.layer(layer).and_then(|owner| owner.bodies().get(at)) else { continue };
-            let (mut port_map, back_edges) = (body.port_map().to_vec(), body.back_edges().to_vec());
+            let (mut port_map, back_edges) = (body.port_map.to_vec(), body.back_edges.to_vec());
             port_map.iter_mut().for_each(&change);
             self.graph.join(layer, at, port_map, back_edges);
         }

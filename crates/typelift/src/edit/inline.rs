@@ -15,7 +15,7 @@ impl Model {
     /// Returns a body of a layer of the model's own graph as a model, and the new id of each of its layers. `None` if
     /// there is no such body, or if it refers to what is around it.
     pub fn body_alone(&self, owner: LayerId, at: usize) -> Option<(Self, collections::HashMap<LayerId, LayerId>)> {
-        let graph = self.graph().layer(owner)?.bodies().get(at)?.graph().clone();
+        let graph = self.graph().layer(owner)?.bodies().get(at)?.graph.clone();
         let body = Self { graph, ..self.clone() };
         let version = self.version();
         let empty = format!(r#"<net name="body" version="{version}"><layers></layers><edges></edges></net>"#);
@@ -117,7 +117,7 @@ impl Edit<'_> {
         if owner.bodies().len() < 2 {
             return Err(refused("only an If can be replaced by a body; a loop may run its body several times"));
         }
-        let (inside, ties) = (body.graph().clone(), body.port_map().to_vec());
+        let (inside, ties) = (body.graph.clone(), body.port_map.to_vec());
         let (mut feeds, mut ends) = (HashMap::default(), Vec::new());
         for tie in ties {
             let id = tie.internal_layer_id;
@@ -244,7 +244,7 @@ impl Bytes<'_> {
     /// Copies the bytes of the constants in a layer and its bodies, and sets their new offsets.
     fn bring(&mut self, edit: &mut Edit<'_>, layer: &mut Layer) -> Result<(), EditError> {
         for body in &mut layer.bodies {
-            let inside: Vec<_> = body.graph().layers().map(Layer::id).collect();
+            let inside: Vec<_> = body.graph.layers().map(Layer::id).collect();
             for id in inside {
                 body.graph.layer_mut(id).map_or(Ok(()), |layer| self.bring(edit, layer))?;
             }

@@ -41,7 +41,7 @@ pub fn revisions(ty: &str, version: Option<&str>, attributes: &[(&str, &str)]) -
         };
     }
     let found: Vec<&Operation> = match &version {
-        Some(version) => ops::lookup(rows[0].name(), version).into_iter().collect(),
+        Some(version) => ops::lookup(rows[0].name, version).into_iter().collect(),
         None => rows.iter().collect(),
     };
     match &version {
@@ -58,7 +58,7 @@ pub fn revisions(ty: &str, version: Option<&str>, attributes: &[(&str, &str)]) -
 }
 
 fn unknown(ty: &str) -> String {
-    match nearest(ty, ops::all().map(Operation::name)) {
+    match nearest(ty, ops::all().map(|row| row.name)) {
         Some(near) => format!("no operation is called `{ty}`; did you mean `{near}`?"),
         None => format!("no operation is called `{ty}`; for an extension, give its version"),
     }
@@ -71,7 +71,7 @@ fn versions<'a>(rows: impl Iterator<Item = &'a Operation>) -> String {
 
 /// Checks that a revision has all of the attributes, and that values of element types are valid.
 fn check_attributes(found: &[&Operation], all: &[Operation], attributes: &[(&str, &str)]) -> Result<(), String> {
-    let ty = all[0].name();
+    let ty = all[0].name;
     for (name, value) in attributes {
         let Some(attribute) = found.iter().find_map(|row| row.attribute(name)) else {
             let mut with = all.iter().filter(|row| row.attribute(name).is_some()).peekable();

@@ -176,7 +176,7 @@ impl Edit<'_> {
 
     fn growing_axis(&self, given: Output, rank: usize) -> Option<usize> {
         let concat =
-            self.layer(given.layer).filter(|layer| layer.operation().is_some_and(|row| row.name() == "Concat"))?;
+            self.layer(given.layer).filter(|layer| layer.operation().is_some_and(|row| row.name == "Concat"))?;
         let axis: i64 = concat.attribute("axis")?.parse().ok()?;
         usize::try_from(if axis < 0 { axis + rank as i64 } else { axis }).ok()
     }
@@ -330,7 +330,7 @@ impl Edit<'_> {
             };
             let users = |edit: &Edit<'_>, layer: LayerId| -> Vec<_> { edit.consumers(layer.output(0)).collect() };
             let is = |edit: &Edit<'_>, input: &Input, name: &str| {
-                edit.layer(input.layer).and_then(|layer| layer.operation()).is_some_and(|row| row.name() == name)
+                edit.layer(input.layer).and_then(|layer| layer.operation()).is_some_and(|row| row.name == name)
             };
             // A Gather that reorders the variable may stand before the Converts. A ShapeOf accepts any type.
             let accepts = |edit: &Edit<'_>, input: &Input| {
@@ -376,10 +376,10 @@ impl Edit<'_> {
         while let Some(tensor) = pending.pop() {
             for input in self.consumers(tensor) {
                 let Some(row) = self.layer(input.layer).and_then(|layer| layer.operation()) else { continue };
-                if row.name() == "ScaledDotProductAttention" {
+                if row.name == "ScaledDotProductAttention" {
                     return true;
                 }
-                let moves = MOVES.contains(&row.name()) && (input.port == 0 || row.name() == "Concat");
+                let moves = MOVES.contains(&row.name) && (input.port == 0 || row.name == "Concat");
                 if moves && !seen.contains(&input.layer) {
                     seen.push(input.layer);
                     pending.push(input.layer.output(0));

@@ -234,7 +234,7 @@ pub fn stats_with(model: &Model, formulas: &mut Formulas<'_>) -> Stats {
     let state = (!variables.is_empty()).then(|| StateStats {
         variables: variables.len(),
         bytes: variables.iter().filter_map(|(_, it)| least_bytes(it.element_type, &it.shape)).sum(),
-        bytes_formula: state_formula.map(|formula| formula.text().to_owned()),
+        bytes_formula: state_formula.map(|formula| formula.text.to_owned()),
     });
     let mut count = Counting::default();
     for (place, graph) in model.walk() {
@@ -267,7 +267,7 @@ pub fn stats_with(model: &Model, formulas: &mut Formulas<'_>) -> Stats {
         largest_tensors: largest(model, count.computed, formulas),
         macs: count.macs.count,
         macs_is_least: count.macs.is_least,
-        macs_formula: formulas.macs().map(|formula| formula.text().to_owned()),
+        macs_formula: formulas.macs().map(|formula| formula.text.to_owned()),
         state,
     }
 }
@@ -283,7 +283,7 @@ fn largest(model: &Model, mut tensors: Vec<Large>, formulas: &mut Formulas<'_>) 
         bytes_formula: model
             .graph_at(&place)
             .and_then(|graph| formulas.bytes(graph, layer.id().output(port)))
-            .map(|formula| formula.text().to_owned()),
+            .map(|formula| formula.text.to_owned()),
         path: place.path_to(layer.name()),
         operation: layer.ty().to_owned(),
         element_type: layer.outputs()[port].element_type(),

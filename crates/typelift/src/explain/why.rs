@@ -316,7 +316,7 @@ impl<'a> PathSearch<'a> {
     fn decide(&mut self, scope: usize, layer: &'a Layer, port: usize) -> (Rule, Vec<Premise>) {
         let graph = self.scopes[scope].graph;
         let Some(operation) = layer.operation() else { return (Rule::Declared, Vec::new()) };
-        match operation.layer_kind() {
+        match operation.kind {
             LayerKind::Parameter => {
                 if let Some((outside, input, tensor)) = self.given(scope, layer.id()) {
                     return (Rule::Given, self.visit(Some(input), outside, tensor).into_iter().collect());
@@ -343,7 +343,7 @@ impl<'a> PathSearch<'a> {
     ) -> (Rule, Vec<usize>) {
         let StepGraph { graph, probe, .. } = &mut self.scopes[scope];
         let ports = graph.tensors(layer.id());
-        if operation.layer_kind() == LayerKind::ConvertPromoteTypes
+        if operation.kind == LayerKind::ConvertPromoteTypes
             && let Some(ops::PromotionRule { step, attributes }) = ops::promotion_rule(layer, operation, &ports)
         {
             let steps = step.iter().map(ToString::to_string).collect();
@@ -498,7 +498,7 @@ impl<'a> RuleTrial<'a, '_> {
         let ports = self.ports;
         let types: Vec<_> = ports.iter().map(|port| port.element_type()).collect();
         // Inputs with shapes do not influence the type.
-        let shaping = self.operation.shaping_inputs();
+        let shaping = self.operation.shaping;
         let groups = self.operation.input_groups(&types).into_iter();
         let groups = groups.filter(|group| group.iter().any(|input| !shaping.contains(input)));
         let changed = groups.map(|group| {

@@ -348,7 +348,7 @@ impl BodyPorts {
             count if count == expected => Ok(()),
             count => {
                 let free: Vec<_> = (own..count).filter(|at| self.inputs.iter().all(|it| it.input != *at)).collect();
-                let entries = cx.bodies[self.body].port_map().iter().filter(|it| it.direction == Direction::Input);
+                let entries = cx.bodies[self.body].port_map.iter().filter(|it| it.direction == Direction::Input);
                 let ports: Vec<_> = entries.map(|it| it.external_port_id).filter(|&port| port >= 0).collect();
                 let twice = ports.iter().enumerate().find(|(at, port)| ports[at + 1..].contains(port));
                 let twice = twice.map(|(_, port)| message!(": two entries name input {}"; *port)).unwrap_or_default();

@@ -25,7 +25,7 @@ pub(super) enum Mode {
 pub(super) fn mode(attributes: &Attributes, inputs: usize) -> Result<Mode, Fault> {
     let word = attributes.word("mode")?;
     let explicit = ["explicit", "none"].contains(&word);
-    let first = attributes.operation.revision() == 1;
+    let first = attributes.operation.revision == 1;
     let needs_mapping = if first { word == "pdpd" } else { explicit };
     if needs_mapping != (inputs == 3) && (needs_mapping || !first) {
         let needs = if needs_mapping { "needs" } else { "takes no" };

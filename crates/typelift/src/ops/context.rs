@@ -221,7 +221,7 @@ impl<'a> Context<'a> {
         let tied = self.operation.input_groups(&types).into_iter().find(|group| group.contains(&input));
         let tied = tied.unwrap_or_default();
         let them = if tied.len() > 1 { "them" } else { "it" };
-        let logical = match self.operation.name() {
+        let logical = match self.operation.name {
             "Multiply" | "Minimum" => Some("LogicalAnd"),
             "Add" | "Maximum" => Some("LogicalOr"),
             _ => None,

@@ -4,7 +4,6 @@ use std::fmt;
 
 use typelift_promote::{ElementType, Fidelity, Loss, fidelity};
 
-use super::Operation;
 use super::evaluate::moves_values;
 use super::kind::{LayerKind, kind};
 use super::values::array;
@@ -173,7 +172,7 @@ impl Range {
             let source = graph.producer(layer.id().input(at)).filter(|_| depth > 0);
             source.map_or(any, |source| Self::of(graph, weights, source, depth - 1))
         };
-        let name = layer.operation().map_or("", Operation::name);
+        let name = layer.operation().map_or("", |row| row.name);
         match (name, kind(layer)) {
             ("Floor" | "Ceiling" | "Round", _) => {
                 let Self { least, most, .. } = input(0);

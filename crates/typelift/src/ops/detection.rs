@@ -299,7 +299,7 @@ fn detection_output(cx: &mut Context) -> Result<(), Fault> {
         5 => true,
         _ => return Err(Fault::shapes(&[], "`DetectionOutput` takes 3 inputs or 5, not 4")),
     };
-    let given = cx.operation.revision() == 0;
+    let given = cx.operation.revision == 0;
     let classes = if given { cx.int("num_classes")? } else { 0 };
     if given && classes <= 0 {
         return Err(Fault::attribute("num_classes", message!("`num_classes` is {}, but must be more than 0"; classes)));
@@ -361,7 +361,7 @@ fn check_batch(input: usize, batch: Dim, images: Dim) -> Result<(), Fault> {
 fn prior_box(cx: &mut Context) -> Result<(), Fault> {
     check_type(cx, 0, "sizes of the layer", Accepts::Integer)?;
     check_type(cx, 1, "sizes of the image", Accepts::Integer)?;
-    let priors = match cx.operation.name() {
+    let priors = match cx.operation.name {
         "PriorBox" => priors_per_place(cx)?,
         _ => {
             let (widths, heights) = (cx.floats("width")?.len(), cx.floats("height")?.len());
@@ -437,7 +437,7 @@ fn proposal(cx: &mut Context) -> Result<(), Fault> {
     let boxes = batch * Dim::from(cx.int("post_nms_topn")?);
     let element_type = cx.element_type(0);
     cx.output(element_type, Shape::from_iter([boxes, Dim::fixed(5)]));
-    if cx.operation.revision() == 4 {
+    if cx.operation.revision == 4 {
         cx.output(element_type, Shape::from_iter([boxes]));
     }
     Ok(())

@@ -183,7 +183,7 @@ const fn comparison(name: &'static str, revision: u8) -> Operation {
 /// Infers an output with the type and shape of the first input.
 fn same(cx: &mut Context) -> Result<(), Fault> {
     cx.check_accepted(0, cx.element_type(0))?;
-    if cx.operation.name() == "Clamp" {
+    if cx.operation.name == "Clamp" {
         let (min, max) = (cx.float("min")?, cx.float("max")?);
         if min > max {
             return Err(Fault::attribute("min", message!("`min` is {}, more than `max`, which is {}"; min, max))

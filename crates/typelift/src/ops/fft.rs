@@ -147,7 +147,7 @@ fn axes(cx: &mut Context, pairs: usize) -> Result<Option<Vec<usize>>, Fault> {
             .rule("each axis to transform needs its size"));
     }
     let (Some(axes), Some(rank)) = (cx.numbers(1)?, cx.shape(0).rank()) else { return Ok(None) };
-    if axes.is_empty() && (pairs == 0 || cx.operation.name() == "IRDFT") {
+    if axes.is_empty() && (pairs == 0 || cx.operation.name == "IRDFT") {
         return Err(Fault::value(&[1], message!("`{}` needs at least one axis to transform"; cx.ty())));
     }
     let axes = axes.into_iter().map(|axis| checked_axis(cx, 1, axis, rank - pairs)).collect::<Result<Vec<_>, _>>()?;

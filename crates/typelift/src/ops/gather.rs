@@ -27,7 +27,7 @@ const fn row(revision: u8) -> Operation {
 const BATCH_DIMS: &[Attr] = &[Attr::new("batch_dims", AttrKind::Int).default("0")];
 
 fn gather(cx: &mut Context) -> Result<(), Fault> {
-    if cx.operation.revision() > 1 {
+    if cx.operation.revision > 1 {
         check_type(cx, 1, "indices", Accepts::Integer)?;
         check_type(cx, 2, "axis", Accepts::Integer)?;
     }
@@ -35,7 +35,7 @@ fn gather(cx: &mut Context) -> Result<(), Fault> {
         check_one_number(cx, 2, "axis")?;
     }
     let (data, indices) = (cx.shape(0), cx.shape(1));
-    let batch = if cx.operation.revision() == 1 { 0 } else { cx.int("batch_dims")? };
+    let batch = if cx.operation.revision == 1 { 0 } else { cx.int("batch_dims")? };
     let batch = match indices.rank() {
         Some(rank) if batch < 0 => batch.saturating_add(rank as i64),
         _ => batch,
@@ -151,7 +151,7 @@ fn gather_nd(cx: &mut Context) -> Result<(), Fault> {
                 return Err(Fault::shapes(&[0, 1], message));
             };
             let mut common = common_batch(left, right)?;
-            if cx.operation.revision() == 5 && left.len() > 1 {
+            if cx.operation.revision == 5 && left.len() > 1 {
                 let product = common.iter().fold(Dim::ONE, |product, &dim| product * dim);
                 common = [product].into_iter().collect();
             }

@@ -41,7 +41,7 @@ const PASSING: &[&str] = &["Convert", "Reshape", "Unsqueeze", "Squeeze", "Transp
 pub(crate) fn use_of_values(layer: &Layer, input: usize) -> UseOfValues {
     // The file may spell the operation in another case than the table.
     let operation = match layer.operation() {
-        Some(operation) => operation.name(),
+        Some(operation) => operation.name,
         None => layer.ty(),
     };
     let row = INDEXING.iter().find(|&&(name, at, ..)| name == operation && at == input);

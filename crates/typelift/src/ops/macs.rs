@@ -1,6 +1,5 @@
 //! Multiply-accumulate operations of a layer, from the shapes of its inputs and outputs.
 
-use super::Operation;
 use crate::model::graph::{Graph, Layer};
 use crate::model::shape::{Dim, Shape};
 
@@ -49,7 +48,7 @@ pub fn macs(graph: &Graph, layer: &Layer) -> Macs {
 }
 
 pub(crate) fn has_macs(layer: &Layer) -> bool {
-    layer.operation().is_some_and(|operation| HAVE_MACS.contains(&operation.name()))
+    layer.operation().is_some_and(|operation| HAVE_MACS.contains(&operation.name))
 }
 
 /// The operations that [`products`] knows.
@@ -76,7 +75,7 @@ pub(crate) fn products<D: Clone>(layer: &Layer, inputs: &[Option<&[D]>], output:
     let dims = |input: usize| inputs.get(input).copied().flatten();
     // The values of one tensor, each with the lengths of another one from an axis on.
     let of = |one: &[D], other: &[D], from: usize| Some(vec![[one, other.get(from..)?].concat()]);
-    let name = layer.operation().map_or("", Operation::name);
+    let name = layer.operation().map_or("", |row| row.name);
     match name {
         "MatMul" => {
             let a = dims(0)?;

@@ -127,27 +127,35 @@ pub const LAST_OPSET: u8 = 17;
 
 /// Facts about one revision of an operation.
 #[derive(Clone, Copy)]
+#[non_exhaustive]
 pub struct Operation {
-    name: &'static str,
-    revision: u8,
+    /// The name in OpenVINO's operation sets: `Relu`, `Constant`.
+    pub name: &'static str,
+    /// The operation set that introduced this revision; 0 for an operation of the first set without later revisions.
+    pub revision: u8,
     /// The operation sets as bits: bit n is operation set n.
     opsets: u32,
     inputs: (usize, usize),
     attributes: &'static [Attr],
-    ties: Ties,
-    accepts: Accepts,
+    /// Inputs that must have one element type.
+    pub ties: Ties,
+    /// The element types that its main input accepts.
+    pub accepts: Accepts,
     floats: &'static [usize],
     /// Inputs that contain shapes or indices. OpenVINO keeps the precision of all layers that these depend on.
-    shaping: &'static [usize],
-    tied_when_run: bool,
-    kind: LayerKind,
+    pub shaping: &'static [usize],
+    /// True if OpenVINO can read the operation with different types of tied inputs, but cannot run it.
+    pub tied_when_run: bool,
+    /// The role of its layers in their graph. For a single layer use [`kind()`].
+    pub kind: LayerKind,
     pub(crate) commutative: bool,
     spreads: &'static [Spread],
     /// True if integer results can overflow their type or lose their fraction.
     pub(crate) can_wrap: bool,
     /// True if it returns different values each time.
     random: bool,
-    promoted_as: PromotedAs,
+    /// How frameworks promote its inputs.
+    pub promoted_as: PromotedAs,
     /// Attributes that the specification requires, but that OpenVINO's reader replaces by defaults.
     pub(crate) required: &'static [&'static str],
     infer: fn(&mut Context) -> Result<(), Fault>,
@@ -391,17 +399,6 @@ impl Operation {
         self
     }
 
-    /// Returns the name in OpenVINO's operation sets: `Relu`, `Constant`.
-    pub fn name(&self) -> &'static str {
-        self.name
-    }
-
-    /// Returns the operation set that introduced this revision; 0 for an operation of the first set without later
-    /// revisions.
-    pub fn revision(&self) -> u8 {
-        self.revision
-    }
-
     /// Returns the operation sets that contain it, oldest first.
     pub fn opsets(&self) -> impl Iterator<Item = u8> + use<> {
         let opsets = self.opsets;
@@ -413,17 +410,6 @@ impl Operation {
         self.inputs.0..=self.inputs.1
     }
 
-    /// Returns the inputs that contain shapes or indices. OpenVINO keeps the precision of all layers that these depend
-    /// on.
-    pub fn shaping_inputs(&self) -> &'static [usize] {
-        self.shaping
-    }
-
-    /// Returns the inputs that must have one element type.
-    pub fn tied_inputs(&self) -> Ties {
-        self.ties
-    }
-
     /// The inputs in groups: those that must agree, then every other input by itself.
     pub(crate) fn input_groups(&self, types: &[ElementType]) -> Vec<Vec<usize>> {
         let mut groups = self.ties.groups(types);
@@ -431,11 +417,6 @@ impl Operation {
         groups.iter().flatten().for_each(|&input| alone[input] = false);
         groups.extend((0..types.len()).filter(|&input| alone[input]).map(|input| vec![input]));
         groups
-    }
-
-    /// Returns the role of its layers in their graph. For a single layer use [`kind()`].
-    pub fn layer_kind(&self) -> LayerKind {
-        self.kind
     }
 
     pub(crate) fn is_repeatable(&self) -> bool {
@@ -451,21 +432,6 @@ impl Operation {
 
     pub(crate) fn spreads(&self, what: Spread) -> bool {
         self.spreads.contains(&what)
-    }
-
-    /// Returns how frameworks promote its inputs.
-    pub fn promotion(&self) -> PromotedAs {
-        self.promoted_as
-    }
-
-    /// Returns the element types that its main input accepts.
-    pub fn accepted(&self) -> Accepts {
-        self.accepts
-    }
-
-    /// True if OpenVINO can read the operation with different types of tied inputs, but cannot run it.
-    pub fn is_tied_when_run(&self) -> bool {
-        self.tied_when_run
     }
 
     /// True if `input` is the main input, which is the first one, or tied to it.
@@ -579,7 +545,7 @@ const fn is_before(a: &str, b: &str) -> bool {
 /// ```
 #[must_use]
 pub fn meant(name: &str) -> Option<String> {
-    let names: Vec<_> = all().map(Operation::name).collect();
+    let names: Vec<_> = all().map(|row| row.name).collect();
     Some(match foreign::operation(name, &names)? {
         ("", advice) => advice.to_owned(),
         (meant, "") => format!("did you mean `{meant}`?"),
@@ -618,7 +584,7 @@ impl Layer {
     /// ```
     /// # let model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
     /// let relu = model.graph().layer(model.graph().find("relu")?).unwrap();
-    /// assert_eq!(relu.operation().unwrap().name(), "Relu");
+    /// assert_eq!(relu.operation().unwrap().name, "Relu");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn operation(&self) -> Option<&'static Operation> {
@@ -692,7 +658,7 @@ const MOST_ALIKE: usize = 6;
 pub(crate) fn with_attributes<'n>(names: impl Iterator<Item = &'n str>) -> Vec<&'static str> {
     let names: Vec<_> = names.collect();
     let having = all().filter(|operation| names.iter().all(|name| operation.attribute(name).is_some()));
-    let mut found: Vec<_> = having.map(|operation| file_spelling(operation.name())).collect();
+    let mut found: Vec<_> = having.map(|operation| file_spelling(operation.name)).collect();
     found.sort_unstable();
     found.dedup();
     if names.is_empty() || found.len() > MOST_ALIKE { Vec::new() } else { found }

@@ -75,7 +75,7 @@ const SCALARS: &[&str] = &["number of boxes kept per class", "IOU threshold", "s
 
 /// Infers an output of at most as many boxes as the input has, regardless of the number of classes.
 fn nms_per_class(cx: &mut Context) -> Result<(), Fault> {
-    let element_type = if cx.operation.revision() == 1 { ElementType::I64 } else { index_type(cx, "output_type")? };
+    let element_type = if cx.operation.revision == 1 { ElementType::I64 } else { index_type(cx, "output_type")? };
     check_boxes(cx, 4, false)?;
     let mut selected = Dim::ANY;
     if cx.shape(0).rank().is_some() {
@@ -104,7 +104,7 @@ fn nms_per_batch(cx: &mut Context) -> Result<(), Fault> {
 /// Infers indices, scores and their number. The number of selected boxes depends on the data; its maximum is that of
 /// [`nms_per_batch`].
 fn nms(cx: &mut Context) -> Result<(), Fault> {
-    let rotated = cx.operation.name() == "NMSRotated";
+    let rotated = cx.operation.name == "NMSRotated";
     check_boxes(cx, if rotated { 5 } else { 4 }, true)?;
     for input in (0..cx.inputs.len()).filter(|&input| input != 2) {
         let role = ["boxes", "scores"].get(input).or_else(|| SCALARS.get(input - 2)).copied().unwrap_or("input");
@@ -243,7 +243,7 @@ fn check_boxes(cx: &Context, coordinates: i64, lists: bool) -> Result<(), Fault>
 
 /// The maximum number of boxes per class, if it is known. Before revision 9 a missing input means 0.
 fn kept_per_class(cx: &mut Context) -> Result<Option<i64>, Fault> {
-    if cx.inputs.len() < 3 && cx.operation.revision() < 5 {
+    if cx.inputs.len() < 3 && cx.operation.revision < 5 {
         return Ok(Some(0));
     }
     Ok(cx.numbers(2)?.and_then(|values| values.first().copied()))

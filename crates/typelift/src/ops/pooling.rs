@@ -113,7 +113,7 @@ impl Windows {
         let begin = per_axis(cx, "pads_begin", spatial, 0)?;
         let end = per_axis(cx, "pads_end", spatial, 0)?;
         let (rounding, auto_pad) = (cx.word("rounding_type")?, cx.word("auto_pad")?);
-        if rounding == "ceil_torch" && cx.operation.revision() < 14 {
+        if rounding == "ceil_torch" && cx.operation.revision < 14 {
             let message = message!("`{}` of {} does not support rounding_type=ceil_torch"; cx.ty(), cx.layer.version());
             return Err(Fault::attribute("rounding_type", message).help("the revision of opset14 supports it"));
         }

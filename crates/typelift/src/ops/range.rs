@@ -21,7 +21,7 @@ pub(super) const ROWS: &[Operation] = &[
 
 fn range(cx: &mut Context) -> Result<(), Fault> {
     const ROLES: [&str; 3] = ["start", "stop", "step"];
-    let (element_type, refused): (_, &[_]) = match cx.operation.revision() {
+    let (element_type, refused): (_, &[_]) = match cx.operation.revision {
         0 => (cx.merge_types(&[0, 1, 2])?, &[Boolean, I4, U1, U4]),
         _ => (cx.type_attribute("output_type")?, &[Boolean]),
     };

@@ -102,7 +102,7 @@ impl Network {
         let bias_gates = self.bias_gates(cx)?;
         self.check_activations(cx)?;
         let element_type = cx.merge_types(self.tied)?;
-        let (weights, first_cell) = (1 + self.states, cx.operation.revision() == 0 && self.states == 2);
+        let (weights, first_cell) = (1 + self.states, cx.operation.revision == 0 && self.states == 2);
         self.check_ranks(cx, &[(weights, 2), (2, 2), (1, 1)])?;
         let Sizes { batch, mut hidden } = self.sizes(cx, 0, weights, bias_gates)?;
         if self.states == 2 && !hidden.is_fixed() {

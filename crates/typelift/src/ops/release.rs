@@ -103,7 +103,7 @@ impl Release {
         if !operation.opsets().any(|known| known == opset) {
             return None;
         }
-        let early = EARLY.iter().find(|row| row.0 == operation.name() && row.1 == opset);
+        let early = EARLY.iter().find(|row| row.0 == operation.name && row.1 == opset);
         Some(early.map_or_else(|| Self::of_opset(opset), |row| row.2))
     }
 
@@ -138,7 +138,7 @@ impl Release {
     pub fn of_attribute(operation: &Operation, attribute: &str, value: &str) -> Self {
         let late = LATE_VALUES.iter().find(|row| {
             row.attribute == attribute
-                && row.operations.contains(&operation.name())
+                && row.operations.contains(&operation.name)
                 && row.value.eq_ignore_ascii_case(value)
         });
         late.map_or(Self::OLDEST, |row| row.release)
@@ -389,7 +389,7 @@ impl<'a> Requirements<'a> {
         });
         let outputs = outputs.filter(move |_| operation.is_some());
         let shape = of_shape(self.graph, layer);
-        let forms = LATE_FORMS.iter().filter(move |form| operation.is_some_and(|row| row.name() == form.operation));
+        let forms = LATE_FORMS.iter().filter(move |form| operation.is_some_and(|row| row.name == form.operation));
         let forms: SmallVec<[_; 1]> = forms.filter(|form| (form.is_in)(self, layer)).collect();
         let forms =
             forms.into_iter().map(|form| Requirement { release: form.release, feature: Feature::Form(form.what) });

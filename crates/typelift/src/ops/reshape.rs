@@ -256,7 +256,7 @@ fn squeeze(cx: &mut Context) -> Result<(), Fault> {
 }
 
 fn allows_axis_skip(cx: &Context) -> Result<bool, Fault> {
-    Ok(cx.operation.revision() == 15 && cx.bool("allow_axis_skip")?)
+    Ok(cx.operation.revision == 15 && cx.bool("allow_axis_skip")?)
 }
 
 fn may_be_one(dim: Dim) -> bool {
@@ -292,7 +292,7 @@ fn some_axis_squeezed(cx: &Context, data: &Shape, dims: &[Dim]) -> Shape {
         Shape::dynamic()
     } else if !dims.iter().any(|dim| dim.contains(1)) {
         data.clone()
-    } else if cx.operation.revision() == 15 {
+    } else if cx.operation.revision == 15 {
         Shape::dynamic()
     } else {
         Shape::of_rank(dims.len() - 1)

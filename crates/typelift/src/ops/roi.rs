@@ -136,7 +136,7 @@ fn roi_align(cx: &mut Context) -> Result<(), Fault> {
     check_rank(cx, 0, "features", &[4])?;
     check_rank(cx, 1, "regions", &[2])?;
     check_rank(cx, 2, "batch indices", &[1])?;
-    require_dim(cx, 1, "regions", 1, if cx.operation.name() == "ROIAlignRotated" { 5 } else { 4 })?;
+    require_dim(cx, 1, "regions", 1, if cx.operation.name == "ROIAlignRotated" { 5 } else { 4 })?;
     let regions = common_dim(cx, "number of regions", (1, 0), (2, 0))?;
     let pooled = [cx.int("pooled_h")?, cx.int("pooled_w")?].map(Dim::from);
     cx.finish(element_type, Shape::from_iter([regions, input_dim(cx, 0, 1), pooled[0], pooled[1]]))

@@ -117,7 +117,7 @@ fn scatter_elements(cx: &mut Context) -> Result<(), Fault> {
     check_type(cx, 3, "axis", Accepts::Bits)?;
     let element_type = cx.merge_types(&[0, 2])?;
     check_rank(cx, 3, "axis", &[0, 1])?;
-    if cx.operation.revision() == 12 && element_type == ElementType::Boolean && cx.word("reduction")? == "mean" {
+    if cx.operation.revision == 12 && element_type == ElementType::Boolean && cx.word("reduction")? == "mean" {
         return Err(Fault::attribute("reduction", "`ScatterElementsUpdate` cannot compute the mean of boolean data"));
     }
     let (data, indices, updates) = (cx.shape(0), cx.shape(1), cx.shape(2));

@@ -46,10 +46,10 @@ const TOP_K: &[Attr] = &[AXIS, MODE, SORT, INDEX_TYPE];
 
 fn top_k(cx: &mut Context) -> Result<(), Fault> {
     check_type(cx, 1, "k", Accepts::Integer)?;
-    if cx.operation.revision() == 1 {
+    if cx.operation.revision == 1 {
         check_type_in(cx, 1, "k", &[ElementType::I8, ElementType::I32, ElementType::I64])?;
     }
-    if cx.operation.revision() == 11 && cx.bool("stable")? && cx.word("sort")? == "none" {
+    if cx.operation.revision == 11 && cx.bool("stable")? && cx.word("sort")? == "none" {
         return Err(Fault::attribute("sort", "a stable `TopK` needs `sort` to be value or index, but it is `none`"));
     }
     let axis = cx.int("axis")?;

@@ -1,6 +1,6 @@
 //! Findings about operations that do not exist in the operation set of their layer.
 
-use super::{LAST_OPSET, Operation, Release, all, file_spelling, revisions};
+use super::{LAST_OPSET, Release, all, file_spelling, revisions};
 use crate::base::{foreign, names};
 use crate::findings::{Code, Message, Text, message};
 
@@ -50,7 +50,7 @@ pub(crate) fn describe_unknown(ty: &str, version: &str) -> UnknownOperation {
 }
 
 fn newest_revision(ty: &str) -> u8 {
-    let newest = revisions(ty).iter().max_by_key(|row| row.revision());
+    let newest = revisions(ty).iter().max_by_key(|row| row.revision);
     newest.and_then(|row| row.opsets().min()).unwrap_or(LAST_OPSET)
 }
 
@@ -105,7 +105,7 @@ fn misnamed(ty: &str, version: &str, opset: Option<u8>) -> UnknownOperation {
     if !is_own {
         return UnknownOperation { code: Code::UnknownOperation, attribute: "type", message, help: EXTENSION.into() };
     }
-    let names: Vec<_> = all().map(Operation::name).collect();
+    let names: Vec<_> = all().map(|row| row.name).collect();
     let (code, help) = match foreign::operation(ty, &names) {
         Some((meant, difference)) => (Code::MisnamedOperation, what_to_write(meant, difference)),
         None => (Code::UnknownOperation, OWN_SET.into()),

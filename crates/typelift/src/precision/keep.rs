@@ -185,7 +185,7 @@ impl Kept {
                         KeepError::Unmatched { pattern: name.clone(), near: Some(near) }
                     }
                     FindError::Unknown(_) => match of_operation(model, name) {
-                        Err(unmatched) if ops::all().any(|row| row.name() == name) => unmatched,
+                        Err(unmatched) if ops::all().any(|row| row.name == name) => unmatched,
                         found => {
                             let part = format!("*{name}*");
                             let is_part = !is_glob(name) && model.find_all(&part).is_ok_and(|found| found.len() > 1);
@@ -323,7 +323,7 @@ fn of_operation(model: &Model, operation: &str) -> Result<Vec<(Place, LayerId)>,
         }
     }
     if found.is_empty() {
-        let names: Vec<_> = ops::all().map(Operation::name).collect();
+        let names: Vec<_> = ops::all().map(|row| row.name).collect();
         let foreign = foreign::operation(operation, &names).map(|(meant, _)| meant.to_owned());
         let near =
             foreign.filter(|meant| known.contains(meant)).or_else(|| near(operation, known.iter().map(String::as_str)));
@@ -335,7 +335,7 @@ fn of_operation(model: &Model, operation: &str) -> Result<Vec<(Place, LayerId)>,
 
 /// The names of a layer's operation: without revision, with it, and as in the file.
 fn names_of_operation(layer: &Layer) -> Vec<String> {
-    let known = layer.operation().map(|row| [row.name().to_owned(), format!("{}-{}", row.name(), row.revision())]);
+    let known = layer.operation().map(|row| [row.name.to_owned(), format!("{}-{}", row.name, row.revision)]);
     known.into_iter().flatten().chain([layer.ty().to_owned()]).collect()
 }
 

@@ -28,7 +28,7 @@ pub(super) fn is_optimized(graph: &Graph) -> bool {
 }
 
 fn operation(layer: &Layer) -> &'static str {
-    layer.operation().map_or("", ops::Operation::name)
+    layer.operation().map_or("", |row| row.name)
 }
 
 fn scales_weights(graph: &Graph, multiply: LayerId) -> bool {

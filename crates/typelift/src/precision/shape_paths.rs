@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 
 use crate::base::hash::HashSet;
 use crate::model::graph::{Graph, Layer, LayerId, Model, Place, Start};
-use crate::ops;
 
 /// The layers on which shapes and indices depend, as OpenVINO's `MarkPrecisionSensitiveConstants` does. The walk goes
 /// from Results and Assigns to producers. Where an input determines a shape, all its direct and indirect producers are
@@ -27,7 +26,7 @@ impl ShapeWalk {
         let mut visited = HashSet::default();
         while let Some(id) = pending.pop_front() {
             let Some(layer) = graph.layer(id).filter(|_| !visited.contains(&id)) else { continue };
-            let shaping = layer.operation().map_or(&[][..], ops::Operation::shaping_inputs);
+            let shaping = layer.operation().map_or(&[][..], |row| row.shaping);
             let producers = graph.producers(id);
             for tensor in shaping.iter().filter_map(|&port| producers.get(port).copied().flatten()) {
                 visited.insert(tensor.layer);
@@ -35,7 +34,7 @@ impl ShapeWalk {
             }
             visited.insert(id);
             for (at, body) in layer.bodies().iter().enumerate() {
-                self.graph(place.body(id, at), body.graph());
+                self.graph(place.body(id, at), &body.graph);
             }
             producers.into_iter().flatten().for_each(|tensor| pending.push_front(tensor.layer));
         }
@@ -49,7 +48,7 @@ impl ShapeWalk {
                 continue;
             }
             for (at, body) in layer.bodies().iter().enumerate() {
-                let (inner, place) = (body.graph(), place.body(id, at));
+                let (inner, place) = (&body.graph, place.body(id, at));
                 pending.extend(ends(inner).map(|end| (place.clone(), inner, end)));
             }
             pending.extend(graph.sources(id).map(|source| (place.clone(), graph, source)));
@@ -62,5 +61,5 @@ fn ends(graph: &Graph) -> impl Iterator<Item = LayerId> {
 }
 
 fn is_shape_of(layer: &Layer) -> bool {
-    layer.operation().is_some_and(|operation| operation.name() == "ShapeOf")
+    layer.operation().is_some_and(|operation| operation.name == "ShapeOf")
 }

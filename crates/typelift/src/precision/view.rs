@@ -86,7 +86,7 @@ impl<'a> GraphView<'a> {
     }
 
     pub(super) fn is_of(&self, id: LayerId, names: &[&str]) -> bool {
-        self.layer(id).and_then(Layer::operation).is_some_and(|operation| names.contains(&operation.name()))
+        self.layer(id).and_then(Layer::operation).is_some_and(|operation| names.contains(&operation.name))
     }
 
     pub(super) fn float_sources(&self, id: LayerId) -> impl Iterator<Item = LayerId> {

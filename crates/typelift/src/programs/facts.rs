@@ -81,8 +81,7 @@ pub(super) struct Facts<'a> {
 
 impl<'a> Facts<'a> {
     pub(super) fn new(model: &'a Model, file: Option<&'a Path>) -> Self {
-        let is_attention =
-            |layer: &Layer| layer.operation().is_some_and(|row| row.name() == "ScaledDotProductAttention");
+        let is_attention = |layer: &Layer| layer.operation().is_some_and(|row| row.name == "ScaledDotProductAttention");
         let reads = model.graph.layers().filter(|layer| ops::kind(layer) == LayerKind::ReadValue);
         Self {
             model,
@@ -167,7 +166,7 @@ fn port(model: &Model, layer: &Layer) -> Port {
 
 fn variable(model: &Model, read: &Layer) -> Variable {
     let graph = &model.graph;
-    let named = |layer: &Layer, name: &str| layer.operation().is_some_and(|row| row.name() == name);
+    let named = |layer: &Layer, name: &str| layer.operation().is_some_and(|row| row.name == name);
     let users = |tensor: Output| -> Vec<&Layer> {
         let consumers = graph.consumers(tensor).filter_map(|input| Some((graph.layer(input.layer)?, input.port)));
         consumers.filter(|(layer, port)| *port == 0 || named(layer, "Concat")).map(|(layer, _)| layer).collect()

@@ -439,7 +439,7 @@ impl Build<'_, '_> {
         let row = rows.iter().find(|row| row.input_counts().contains(&types.len())).or(rows.first());
         let whole = self.evaluator().is_whole(free);
         let Some(row) = row else { return Ok(types.iter().copied().find(known).unwrap_or(default_type(whole))) };
-        let groups = row.tied_inputs().groups(types);
+        let groups = row.ties.groups(types);
         let tied = groups.iter().find(|group| group.contains(&at));
         if let Some(ty) = tied.and_then(|group| group.iter().map(|&at| types[at]).find(known)) {
             return Ok(ty);
@@ -490,7 +490,7 @@ impl Build<'_, '_> {
             versions.retain(|version| version != layer.version());
             versions.insert(0, layer.version().to_owned());
         }
-        let ty = rows.first().map_or(term.operation.as_str(), |row| ops::file_spelling(row.name()));
+        let ty = rows.first().map_or(term.operation.as_str(), |row| ops::file_spelling(row.name));
         let written = term.attributes.iter().map(|attribute| {
             let value = match &attribute.value {
                 AttributeValue::Text(text) => text.clone(),

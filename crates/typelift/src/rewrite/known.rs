@@ -15,7 +15,7 @@ use crate::infer::{Evaluator, Values};
 use crate::model::graph::{EditError, Graph, Layer, LayerId, Output};
 use crate::model::weights::Weights;
 use crate::ops::values::array::Array;
-use crate::ops::{self, LayerKind, Operation};
+use crate::ops::{self, LayerKind};
 
 /// Maximum number of elements of a constant that replaces a layer.
 const MOST_WRITTEN: u64 = 4096;
@@ -122,10 +122,10 @@ fn quantized(graph: &Graph, order: &[LayerId]) -> HashSet<LayerId> {
 }
 
 fn quantizes(graph: &Graph, layer: &Layer) -> bool {
-    let name = layer.operation().map_or("", Operation::name);
+    let name = layer.operation().map_or("", |row| row.name);
     let is_narrow = |tensor: Output| graph.output(tensor).is_some_and(|port| is_quantized(port.element_type()));
     let is_scaled = |user: LayerId| {
-        let name = graph.layer(user).and_then(Layer::operation).map_or("", Operation::name);
+        let name = graph.layer(user).and_then(Layer::operation).map_or("", |row| row.name);
         ["Multiply", "Subtract"].contains(&name)
     };
     let id = layer.id();

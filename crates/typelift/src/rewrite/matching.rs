@@ -355,8 +355,8 @@ impl<'a> Search<'a> {
         let row = layer.operation();
         if !is_operation(term, layer, row) {
             let border = self.subject.border(layer);
-            return self.refuse(term.head.clone(), || match row.filter(|row| row.name() == term.operation) {
-                Some(row) => format!("{} is {}-{}", self_describe(layer), row.name(), row.revision()),
+            return self.refuse(term.head.clone(), || match row.filter(|row| row.name == term.operation) {
+                Some(row) => format!("{} is {}-{}", self_describe(layer), row.name, row.revision),
                 None => format!("{} is here{border}", self_describe(layer)),
             });
         }
@@ -531,10 +531,10 @@ impl<'a> Search<'a> {
 
 fn is_operation(term: &LayerTerm, layer: &Layer, row: Option<&'static Operation>) -> bool {
     match (row, &term.version) {
-        (Some(row), None) => row.name() == term.operation,
+        (Some(row), None) => row.name == term.operation,
         (Some(row), Some(version)) => {
-            row.name() == term.operation
-                && ops::lookup(&term.operation, version).is_some_and(|wanted| wanted.revision() == row.revision())
+            row.name == term.operation
+                && ops::lookup(&term.operation, version).is_some_and(|wanted| wanted.revision == row.revision)
         }
         (None, version) => {
             layer.ty() == term.operation

@@ -105,7 +105,7 @@ impl Subject<'_> {
     fn open(&self, kind: ChainKind, leaf: Leaf, is_root: bool) -> Option<(LayerId, SmallVec<[Leaf; 2]>)> {
         let What::Tensor(tensor) = leaf.what else { return None };
         let layer = self.graph.layer(tensor.layer)?;
-        let row = layer.operation().filter(|row| kind.operations().contains(&row.name()))?;
+        let row = layer.operation().filter(|row| kind.operations().contains(&row.name))?;
         if !is_root && self.graph.consumers(tensor).nth(1).is_some() {
             return None;
         }
@@ -122,7 +122,7 @@ impl Subject<'_> {
             .is_none_or(|port| port.element_type().is_float() || port.element_type() == ElementType::Dynamic);
         let minus = Leaf { what: What::Number(-1.0), power: leaf.power, keeps_shape: true };
         let power = leaf.power;
-        let parts: SmallVec<[Leaf; 2]> = match (kind, row.name()) {
+        let parts: SmallVec<[Leaf; 2]> = match (kind, row.name) {
             (ChainKind::Product, "Multiply") if is_whole => smallvec![part(0, power)?, part(1, power)?],
             (ChainKind::Product, "Divide")
                 if is_float && (is_whole || self.is_constant(input(0)?) && self.number(input(0)?) == Some(1.0)) =>
@@ -136,7 +136,7 @@ impl Subject<'_> {
             (ChainKind::Product, "Sqrt") if is_float => {
                 smallvec![self.part(layer, input(0)?, None, composed(0.5, power)?)?]
             }
-            (ChainKind::Product, _) if is_whole && row.name() == "Negative" => {
+            (ChainKind::Product, _) if is_whole && row.name == "Negative" => {
                 smallvec![self.part(layer, input(0)?, None, power)?, minus]
             }
             (ChainKind::Sum, "Add") => smallvec![part(0, power)?, part(1, power)?],

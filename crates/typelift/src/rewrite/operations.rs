@@ -7,7 +7,7 @@ use crate::ops;
 
 pub(super) fn operation_of(layer: &Layer) -> &str {
     let row = layer.operation().or_else(|| ops::revisions(layer.ty()).first());
-    row.map_or(layer.ty(), |row| row.name())
+    row.map_or(layer.ty(), |row| row.name)
 }
 
 pub(super) fn root_operations(pattern: &Pattern) -> Vec<&str> {

@@ -50,7 +50,7 @@ type Condition = Arc<dyn Fn(&Match) -> Result<(), String> + Send + Sync>;
 /// # use typelift::rewrite::Pattern;
 /// let pattern: Pattern = "x * Sigmoid(x * b?) if size(b) == 1".parse()?;
 /// let error = "Relu(x) if rnak(x) == 4".parse::<Pattern>().unwrap_err();
-/// assert_eq!(error.help(), Some("did you mean `rank`?"));
+/// assert_eq!(error.help.as_deref(), Some("did you mean `rank`?"));
 /// # Ok::<(), typelift::rewrite::notation::NotationError>(())
 /// ```
 #[derive(Clone, Default)]
@@ -127,8 +127,8 @@ impl Pattern {
     /// # use typelift::rewrite::Pattern;
     /// # let mut model = Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
     /// let marked = "Relu(x)".parse::<Pattern>()?.to(|m, graph| {
-    ///     graph.set_rt_info(m.root().id(), "origin", "activation")?;
-    ///     Ok(m.root().id().output(0).into())
+    ///     graph.set_rt_info(m.root.id(), "origin", "activation")?;
+    ///     Ok(m.root.id().output(0).into())
     /// });
     /// assert_eq!(model.rewrite(&[marked.once()])?.applied.len(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -185,9 +185,12 @@ impl From<UnknownName> for EditError {
 
 /// A match of a pattern, for conditions and replacements in Rust.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Match {
-    root: Layer,
-    inputs: Vec<Output>,
+    /// The layer at which the pattern matches.
+    pub root: Layer,
+    /// The inputs of that layer.
+    pub inputs: Vec<Output>,
     tensors: Vec<(String, Option<Output>, ElementType, Shape)>,
     lists: Vec<(String, List)>,
     variables: Vec<(String, String)>,
@@ -235,16 +238,6 @@ impl Match {
             variables: variables.collect(),
             constants: constants.collect(),
         }
-    }
-
-    /// Returns the layer at which the pattern matches.
-    pub fn root(&self) -> &Layer {
-        &self.root
-    }
-
-    /// Returns its inputs.
-    pub fn inputs(&self) -> &[Output] {
-        &self.inputs
     }
 
     /// Iterates over the names of its tensors and computed constants.

@@ -12,7 +12,6 @@ use super::pattern::Pattern;
 use super::subject::Subject;
 use super::term::{Side, TermKind};
 use crate::model::graph::Layer;
-use crate::ops::Operation;
 use crate::ops::evaluate::moves_values;
 
 pub(super) fn needs_floats(pattern: &Pattern, right: &Side) -> bool {
@@ -49,7 +48,7 @@ pub(super) fn objection(subject: &Subject, pattern: &Pattern, bound: &Bindings) 
 }
 
 fn integer_type(layer: &Layer) -> Option<ElementType> {
-    let moves = layer.operation().map(Operation::name).is_some_and(moves_values);
+    let moves = layer.operation().map(|row| row.name).is_some_and(moves_values);
     let computes = |ty: &ElementType| !ty.is_float() && *ty != ElementType::Boolean && *ty != ElementType::Dynamic;
     layer.outputs().iter().map(|port| port.element_type()).find(|ty| !moves && computes(ty))
 }

@@ -134,7 +134,7 @@ fn is_computed(graph: &Graph, tensor: Output, depth: usize) -> bool {
 }
 
 pub(super) fn is_conversion(layer: &Layer) -> bool {
-    layer.operation().is_some_and(|row| ["Convert", "ConvertLike"].contains(&row.name()))
+    layer.operation().is_some_and(|row| ["Convert", "ConvertLike"].contains(&row.name))
 }
 
 pub(super) fn computes(layer: &Layer) -> bool {

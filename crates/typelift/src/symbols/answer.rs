@@ -36,7 +36,7 @@ impl Shapes {
         let fit = described(&self.fits(at, &tests));
         let decides = tests.iter().find(|it| described(&self.fits(at, &[it])) == fit);
         let decides = decides.or(tests.first()).copied()?;
-        let name = symbol.name();
+        let name = &symbol.name;
         let limit =
             [("only ", " = "), ("at most ", " ≤ "), ("at least ", " ≥ ")].into_iter().find_map(|(word, sign)| {
                 let number = fit.strip_prefix(word).filter(|rest| !rest.contains(' '))?;

@@ -11,25 +11,21 @@ use crate::ops;
 
 /// A number that depends on lengths.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Formula {
     expr: Expr,
-    text: String,
-}
-
-impl Formula {
-    /// Returns the expression as Python, with the names of symbols: `65536 * batch * seq`.
-    pub fn text(&self) -> &str {
-        &self.text
-    }
+    /// The expression as Python, with the names of symbols: `65536 * batch * seq`.
+    pub text: String,
 }
 
 /// Formulas of an inferred model. A long one is written as if inputs that broadcast had equal lengths.
+#[non_exhaustive]
 pub struct Formulas<'m> {
     model: &'m Model,
     shapes: &'m Shapes,
     arena: Arena,
-    /// The names of symbols, then those of lengths of the state.
-    names: Vec<String>,
+    /// The names of the lengths on which formulas depend: those of symbols, then those of lengths of the state.
+    pub names: Vec<String>,
     macs: HashMap<LayerId, Option<Expr>>,
     /// True if lengths that broadcast are equal.
     is_brief: bool,
@@ -42,7 +38,7 @@ const MOST_NODES: usize = 24;
 impl<'m> Formulas<'m> {
     /// Creates the formulas of a model with its symbols.
     pub fn new(model: &'m Model, shapes: &'m Shapes) -> Self {
-        let names = shapes.symbols().iter().map(|symbol| symbol.name().to_owned()).collect();
+        let names = shapes.symbols.iter().map(|symbol| symbol.name.to_owned()).collect();
         Self {
             model,
             shapes,
@@ -52,11 +48,6 @@ impl<'m> Formulas<'m> {
             is_brief: false,
             merged: HashMap::default(),
         }
-    }
-
-    /// Returns the names of the lengths on which formulas depend.
-    pub fn names(&self) -> &[String] {
-        &self.names
     }
 
     /// Returns a formula's number at lengths, in the order of [`names`](Self::names). `None` if it needs one that is not

@@ -34,10 +34,13 @@ pub(crate) use self::trial::fitting_lengths;
 
 /// Symbols, constraints and dimensions of a model.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Shapes {
     arena: Arena,
-    symbols: Vec<Symbol>,
-    constraints: Vec<Constraint>,
+    /// The open lengths, in the order of the inputs.
+    pub symbols: Vec<Symbol>,
+    /// The constraints in the order of the graph.
+    pub constraints: Vec<Constraint>,
     tensors: HashMap<Output, Vec<Option<Expr>>>,
     pub(crate) swallows: Vec<Swallow>,
     /// Each symbol, or the first of those with which it broadcasts.
@@ -48,14 +51,18 @@ pub struct Shapes {
 
 /// An open length of a model's inputs.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Symbol {
-    id: String,
-    name: String,
+    /// The id, which is unique and short: `s0`.
+    pub id: String,
+    /// The name, which is unique in the model: `batch`.
+    pub name: String,
     /// Parameters with the axes that have this length.
-    axes: Vec<(LayerId, usize)>,
+    pub axes: Vec<(LayerId, usize)>,
     /// Inputs by name, for messages.
     inputs: Vec<String>,
-    because: Vec<Reason>,
+    /// Why the axes have one length, if there are several.
+    pub because: Vec<Reason>,
     /// The limits that the Parameters declare.
     bounds: (i64, i64),
 }
@@ -71,16 +78,19 @@ pub enum Noticed {
 
 /// What the lengths of a model must satisfy.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Constraint {
     test: Expr,
     /// Positions of the symbols that it names.
-    symbols: Vec<usize>,
+    pub symbols: Vec<usize>,
     text: String,
-    named: String,
-    is_never: bool,
+    /// The expression with the names of symbols in place of their ids.
+    pub named: String,
+    pub(crate) is_never: bool,
     /// When it is noticed that it does not hold.
     pub at: Noticed,
-    because: Vec<Reason>,
+    /// The layer that demands it, and those above it up to a constant.
+    pub because: Vec<Reason>,
     /// The values that are read where it does not hold, if that is no error.
     pub reads: Option<Reads>,
     /// The table that an index leaves.
@@ -130,21 +140,6 @@ pub struct Reason {
 }
 
 impl Symbol {
-    /// Returns the id, which is unique and short: `s0`.
-    pub fn id(&self) -> &str {
-        &self.id
-    }
-
-    /// Returns the name, which is unique in the model: `batch`.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Returns the Parameters with the axes that have this length.
-    pub fn axes(&self) -> &[(LayerId, usize)] {
-        &self.axes
-    }
-
     /// Returns the axes with the names of their inputs.
     pub fn named_axes(&self) -> impl Iterator<Item = (&str, usize)> {
         self.inputs.iter().zip(&self.axes).map(|(name, &(_, axis))| (name.as_str(), axis))
@@ -159,33 +154,9 @@ impl Symbol {
     pub fn is_bounded(&self) -> bool {
         self.bounds.1 < i64::MAX
     }
-
-    /// Returns why its axes have one length, if there are several.
-    pub fn because(&self) -> &[Reason] {
-        &self.because
-    }
 }
 
 impl Constraint {
-    /// Returns the layer that demands it, and those above it up to a constant.
-    pub fn because(&self) -> &[Reason] {
-        &self.because
-    }
-
-    /// Returns the expression with the names of symbols in place of their ids.
-    pub fn named(&self) -> &str {
-        &self.named
-    }
-
-    /// Returns the positions of the symbols that it names.
-    pub fn symbols(&self) -> &[usize] {
-        &self.symbols
-    }
-
-    pub(crate) fn is_never(&self) -> bool {
-        self.is_never
-    }
-
     /// Returns the layer with the number that it needs, and what that layer is: `position table`, `a constant`, or the
     /// operation that demands it.
     pub fn source(&self) -> Option<(&str, &Reason)> {
@@ -205,25 +176,15 @@ impl fmt::Display for Constraint {
 }
 
 impl Shapes {
-    /// Returns the open lengths, in the order of the inputs.
-    pub fn symbols(&self) -> &[Symbol] {
-        &self.symbols
-    }
-
-    /// Returns the constraints in the order of the graph.
-    pub fn constraints(&self) -> &[Constraint] {
-        &self.constraints
-    }
-
     /// Returns the dimensions of a tensor of the model's own graph, as Python with the ids of symbols; `?` is unknown.
     /// `None` if the rank is unknown.
     pub fn dims(&self, tensor: Output) -> Option<Vec<String>> {
-        self.dims_with(tensor, &|symbol| self.symbols[symbol].id())
+        self.dims_with(tensor, &|symbol| &self.symbols[symbol].id)
     }
 
     /// Returns the dimensions as [`dims`](Self::dims) does, with the names of symbols.
     pub fn named_dims(&self, tensor: Output) -> Option<Vec<String>> {
-        self.dims_with(tensor, &|symbol| self.symbols[symbol].name())
+        self.dims_with(tensor, &|symbol| &self.symbols[symbol].name)
     }
 
     /// Formats the dimensions of a tensor with the names of symbols: `[batch,seq,64]`, or `[batch, seq + past, 64]`.
@@ -231,7 +192,7 @@ impl Shapes {
     /// tensor is in a body.
     pub fn text(&self, tensor: Output) -> Option<String> {
         let dims = self.tensors.get(&tensor)?.iter().map(|dim| match dim {
-            Some(dim) => self.arena.text(*self.brief.get(dim).unwrap_or(dim), &|symbol| self.symbols[symbol].name()),
+            Some(dim) => self.arena.text(*self.brief.get(dim).unwrap_or(dim), &|symbol| &self.symbols[symbol].name),
             None => "?".to_owned(),
         });
         let dims: Vec<String> = dims.collect();
@@ -267,7 +228,7 @@ impl Shapes {
 /// let shapes = typelift::shapes(&model);
 /// let y = model.graph().tensor("y")?;
 /// assert_eq!(shapes.dims(y), Some(vec!["s0".to_owned(), "4".to_owned()]));
-/// assert!(shapes.constraints().is_empty());
+/// assert!(shapes.constraints.is_empty());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use]

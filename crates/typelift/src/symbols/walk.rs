@@ -303,7 +303,7 @@ impl<'m> Walk<'m> {
         names::name(&mut symbols, graph);
         let numbered: Vec<Expr> = (0..self.axes.len()).map(|at| self.arena.symbol(numbers[at])).collect();
         let mut known = HashMap::default();
-        let (id, name) = (|at: usize| symbols[at].id(), |at: usize| symbols[at].name());
+        let (id, name) = (|at: usize| symbols[at].id.as_str(), |at: usize| symbols[at].name.as_str());
         let mut constraints: Vec<Constraint> = Vec::new();
         for (at, symbol) in symbols.iter().enumerate() {
             let expr = self.arena.symbol(at);

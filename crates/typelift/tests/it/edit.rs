@@ -84,8 +84,7 @@ fn what_is_added_is_written_where_the_file_has_no_place_for_it() {
     ] {
         let mut model = Model::from_xml(format!("{root}{content}")).unwrap();
         let graphs = |model: &Model| {
-            let bodies =
-                model.graph().layers().flat_map(|layer| layer.bodies().iter().map(|body| body.graph().clone()));
+            let bodies = model.graph().layers().flat_map(|layer| layer.bodies().iter().map(|body| body.graph.clone()));
             bodies.chain([model.graph().clone()]).collect::<Vec<_>>()
         };
         let bodies = graphs(&model).len() - 1;

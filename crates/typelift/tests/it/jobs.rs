@@ -296,7 +296,7 @@ fn weights_of_chosen_layers_become_integers() {
             .parse()
             .unwrap();
     let chosen = |m: &typelift::rewrite::Match| {
-        if m.root().name().ends_with(".gate") { Ok(()) } else { Err("not chosen".into()) }
+        if m.root.name().ends_with(".gate") { Ok(()) } else { Err("not chosen".into()) }
     };
     let mut model = decoder(2);
     assert_eq!(model.rewrite(&[rule.once().when(chosen)]).unwrap().applied.len(), 2);

@@ -93,7 +93,7 @@ fn shapes(graph: &Graph) -> Vec<String> {
     for layer in graph.layers() {
         shapes.extend(layer.outputs().first().map(|port| format!("{} {}", layer.name(), port.shape())));
         for body in layer.bodies() {
-            shapes.extend(self::shapes(body.graph()));
+            shapes.extend(self::shapes(&body.graph));
         }
     }
     shapes

@@ -190,10 +190,9 @@ fn describe(graph: &Graph, weights: &Weights) -> BTreeMap<String, String> {
         });
         let outputs = layer.outputs().iter().map(|port| format!("{} {:?}", type_and_dims(port), port.names()));
         let maps = layer.bodies().iter().map(|body| {
-            let inner: HashMap<_, _> =
-                body.graph().layers().map(|layer| (layer.id(), layer.name().to_owned())).collect();
+            let inner: HashMap<_, _> = body.graph.layers().map(|layer| (layer.id(), layer.name().to_owned())).collect();
             let mut entries: Vec<_> = body
-                .port_map()
+                .port_map
                 .iter()
                 .map(|entry| {
                     let direction = if entry.direction == Direction::Input { "in" } else { "out" };
@@ -206,7 +205,7 @@ fn describe(graph: &Graph, weights: &Weights) -> BTreeMap<String, String> {
                 })
                 .collect();
             entries.extend(
-                body.back_edges().iter().map(|edge| format!("{:?} {:?}", inner.get(&edge.from), inner.get(&edge.to))),
+                body.back_edges.iter().map(|edge| format!("{:?} {:?}", inner.get(&edge.from), inner.get(&edge.to))),
             );
             entries.sort();
             entries
@@ -223,7 +222,7 @@ fn describe(graph: &Graph, weights: &Weights) -> BTreeMap<String, String> {
         );
         let key = &keys[&layer.id()];
         for body in layer.bodies() {
-            let inner = describe(body.graph(), weights);
+            let inner = describe(&body.graph, weights);
             description.extend(inner.into_iter().map(|(name, text)| (format!("{key}/{}: {name}", body.name()), text)));
         }
         description.insert(key.clone(), text);

@@ -76,7 +76,7 @@ fn difference(graph: &Graph, expected: &Value, path: &str) -> Option<String> {
         }
         let bodies = bodies.as_object().unwrap();
         found.bodies().iter().find_map(|body| {
-            difference(body.graph(), bodies.get(body.name())?, &format!("{path}{name}/{}/", body.name()))
+            difference(&body.graph, bodies.get(body.name())?, &format!("{path}{name}/{}/", body.name()))
         })
     })
 }

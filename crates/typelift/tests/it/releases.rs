@@ -84,7 +84,7 @@ fn every_value_of_an_attribute_has_its_first_release() {
         let own = Release::of_operation(operation, opset).unwrap();
         for (attribute, values) in operation.enumerations() {
             for value in values {
-                let key = [operation.name(), &operation.revision().to_string(), attribute, value].map(str::to_owned);
+                let key = [operation.name, &operation.revision.to_string(), attribute, value].map(str::to_owned);
                 let first = asked.remove(&key).unwrap_or_else(|| panic!("{key:?} was not asked"));
                 // A value that no release reads is refused in its own right.
                 let Some(first) = first else { continue };
@@ -114,7 +114,7 @@ fn what_came_when() -> String {
     for operation in ops::all() {
         for opset in operation.opsets() {
             let release = Release::of_operation(operation, opset).unwrap();
-            news.entry(release).or_default().entry(opset).or_default().push(operation.name());
+            news.entry(release).or_default().entry(opset).or_default().push(operation.name);
         }
     }
     let mut types = BTreeMap::<Release, Vec<&str>>::new();

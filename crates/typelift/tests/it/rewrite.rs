@@ -149,7 +149,7 @@ fn explain_points_at_each_detail_that_misses() {
         }
     }
     let half = model(HSWISH);
-    let when = rule("Clamp(x) => Relu(x)").when(|m| Err(format!("{} is not wanted", m.root().name())));
+    let when = rule("Clamp(x) => Relu(x)").when(|m| Err(format!("{} is not wanted", m.root.name())));
     explained += &format!("{}\n\n", half.explain(&when, Some("b")).unwrap());
     insta::assert_snapshot!(explained);
 }

@@ -100,7 +100,7 @@ proptest! {
         prop_assume!(!typelift::infer(&mut model).iter().any(typelift::findings::Diagnostic::is_error));
         let shapes = typelift::shapes(&model);
         for sample in samples {
-            let lengths = &sample[..shapes.symbols().len().min(4)];
+            let lengths = &sample[..shapes.symbols.len().min(4)];
             let (sized, found) = inferred(&text, &shapes, &model, lengths);
             let error = found.iter().find(|found| found.is_error());
             let broken: Vec<_> =
@@ -108,8 +108,8 @@ proptest! {
             if let Some(error) = error {
                 prop_assert!(!broken.is_empty(), "{text}\n{lengths:?}: {error}");
                 let layer = error.layer.as_ref().map(|layer| layer.id);
-                let names = broken.iter().any(|it| it.because().first().map(|reason| reason.layer.id) == layer);
-                let ties = shapes.symbols().iter().any(|symbol| symbol.axes().len() > 1);
+                let names = broken.iter().any(|it| it.because.first().map(|reason| reason.layer.id) == layer);
+                let ties = shapes.symbols.iter().any(|symbol| symbol.axes.len() > 1);
                 prop_assert!(names || ties, "{text}\n{lengths:?}: {error}, not {broken:?}");
                 continue;
             }
@@ -146,11 +146,11 @@ fn one_length_fits_a_hard_coded_shape() {
     let mut model = Model::from_text(text).unwrap();
     assert_eq!(typelift::infer(&mut model), []);
     let shapes = typelift::shapes(&model);
-    let constraints: Vec<_> = shapes.constraints().iter().map(|constraint| constraint.named().to_owned()).collect();
+    let constraints: Vec<_> = shapes.constraints.iter().map(|constraint| constraint.named.to_owned()).collect();
     assert_eq!(constraints, ["batch * s1 == 8"]);
     let lengths = typelift::fitting_lengths(&model, &shapes, 1).unwrap();
     assert_eq!(lengths, [1, 8]);
-    assert_eq!(shapes.constraints()[0].because().last().unwrap().operation, "Const");
+    assert_eq!(shapes.constraints[0].because.last().unwrap().operation, "Const");
 }
 
 /// An inferred model with its open lengths.
@@ -195,9 +195,9 @@ fn questions_of_users_have_answers() {
         (samples, "samples: 15760 to 16079", "Reshape", "a constant"),
     ] {
         let (model, shapes) = opened(text);
-        let found = shapes.symbols().iter().find_map(|symbol| shapes.limit(symbol));
-        let (said, constraint) = found.unwrap_or_else(|| panic!("{text}\n{:?}", shapes.constraints()));
-        let reason = constraint.because().first().unwrap();
+        let found = shapes.symbols.iter().find_map(|symbol| shapes.limit(symbol));
+        let (said, constraint) = found.unwrap_or_else(|| panic!("{text}\n{:?}", &shapes.constraints));
+        let reason = constraint.because.first().unwrap();
         assert_eq!((&*said, &*reason.operation, constraint.source().unwrap().0), (limit, operation, source), "{text}");
         let lengths = typelift::fitting_lengths(&model, &shapes, 1).unwrap();
         assert!(shapes.loads(&model, &lengths), "{lengths:?}\n{text}");
@@ -322,8 +322,8 @@ fn formulas_are_the_counts_at_each_length() {
     let id = |name: &str| model.graph().find(name).unwrap();
     let bytes = formulas.bytes(model.graph(), id("s").output(0)).unwrap();
     let parts = formulas.macs_of_layers(model.graph(), &[id("q")]).unwrap();
-    assert_eq!((macs.text(), bytes.text()), ("32 * batch * s1 + 8 * batch * s1 * s1", "4 * batch * s1 * s1"));
-    assert_eq!(parts.text(), "32 * batch * s1");
+    assert_eq!((&*macs.text, &*bytes.text), ("32 * batch * s1 + 8 * batch * s1 * s1", "4 * batch * s1 * s1"));
+    assert_eq!(&parts.text, "32 * batch * s1");
     for lengths in [[1, 1], [2, 3], [5, 7]] {
         let (sized, _) = inferred(text, &shapes, &model, &lengths);
         let stats = typelift::stats(&sized);
@@ -333,7 +333,7 @@ fn formulas_are_the_counts_at_each_length() {
     }
     assert_eq!(formulas.at(&macs, &[Some(1), None]), None);
     let stats = typelift::stats(&model);
-    assert_eq!((stats.macs, stats.macs_is_least, stats.macs_formula.as_deref()), (40, true, Some(macs.text())));
+    assert_eq!((stats.macs, stats.macs_is_least, stats.macs_formula.as_deref()), (40, true, Some(&*macs.text)));
 }
 
 /// Lengths that are equal once others are, such as those of the caches of all layers, are one length of a long formula.
@@ -353,5 +353,5 @@ fn a_formula_of_many_caches_has_one_length_for_them() {
         format!("w = Const(1) : f32[4,4]\n{caches}rs = Result(s.12)\nj = Concat({all}) {{axis=1}}\nrj = Result(j)\n");
     let (model, shapes) = opened(&text);
     let macs = typelift::shape::Formulas::new(&model, &shapes).macs().unwrap();
-    assert_eq!(macs.text(), "208 * batch + 208 * past_0_batch");
+    assert_eq!(&macs.text, "208 * batch + 208 * past_0_batch");
 }

@@ -42,7 +42,7 @@ fn table() -> Table {
 
 /// Returns the row of the library for each row of the table.
 fn rows() -> Vec<(&'static ops::Operation, Inputs)> {
-    let rows: BTreeMap<_, _> = ops::all().map(|row| ((row.name(), row.revision()), row)).collect();
+    let rows: BTreeMap<_, _> = ops::all().map(|row| ((row.name, row.revision), row)).collect();
     let row = |key| *rows.get(&key).unwrap_or_else(|| panic!("the library has no row for {key:?}"));
     table().into_iter().map(|(key, inputs)| (row(key), inputs)).collect()
 }
@@ -55,9 +55,9 @@ const CONDITIONAL: &[&str] = &["Loop", "Pad"];
 fn rows_tie_the_inputs_that_openvino_wants_to_agree() {
     let mut wrong = Vec::new();
     for (row, inputs) in rows() {
-        let (name, revision) = (row.name(), row.revision());
+        let (name, revision) = (row.name, row.revision);
         // Inputs that are tied unless they are boolean do not count as tied in the table.
-        let groups = row.tied_inputs().groups(&vec![ElementType::Boolean; inputs.len()]);
+        let groups = row.ties.groups(&vec![ElementType::Boolean; inputs.len()]);
         let first = |input: usize| {
             let group = groups.iter().find(|group| group.contains(&input));
             group.and_then(|group| group.iter().min()).copied().unwrap_or(input)
@@ -68,7 +68,7 @@ fn rows_tie_the_inputs_that_openvino_wants_to_agree() {
         let one_type = inputs.iter().all(|(_, takes)| takes.len() == 1);
         // Plugins may tie more inputs.
         let as_far_as_read = |input: usize| {
-            ours[input] == ours[openvinos[input]] && (row.is_tied_when_run() || ours[input] == openvinos[input])
+            ours[input] == ours[openvinos[input]] && (row.tied_when_run || ours[input] == openvinos[input])
         };
         let agree = (0..inputs.len()).all(as_far_as_read);
         if !agree && !one_type && !CONDITIONAL.contains(&name) {
@@ -82,7 +82,7 @@ fn rows_tie_the_inputs_that_openvino_wants_to_agree() {
 fn rows_know_the_inputs_that_take_floating_point_only() {
     let mut wrong = Vec::new();
     for (row, inputs) in rows() {
-        let (name, revision) = (row.name(), row.revision());
+        let (name, revision) = (row.name, row.revision);
         for (input, (_, takes)) in inputs.iter().enumerate() {
             let only_floats = !takes.is_empty() && takes.iter().all(|ty| ty.is_float());
             if row.takes_only_floats(input) != only_floats {
@@ -97,9 +97,9 @@ fn rows_know_the_inputs_that_take_floating_point_only() {
 fn what_a_main_input_takes_is_what_openvino_takes() {
     let mut wrong = Vec::new();
     for (row, inputs) in rows() {
-        let (name, revision) = (row.name(), row.revision());
+        let (name, revision) = (row.name, row.revision);
         let Some((_, takes)) = inputs.first() else { continue };
-        let refused = takes.iter().filter(|&&ty| !row.accepted().takes(ty));
+        let refused = takes.iter().filter(|&&ty| !row.accepts.takes(ty));
         let refused: Vec<_> = refused.map(ToString::to_string).collect();
         if !refused.is_empty() {
             wrong.push(format!("{name}-{revision} takes {}", refused.join(", ")));
@@ -143,13 +143,13 @@ fn tied_inputs_of_two_types_get_one_that_openvino_takes_or_are_refused_where_it_
     let (mut done, mut repaired, mut refused, mut wrong) = (BTreeSet::new(), 0, 0, Vec::new());
     for case in zoo::cases(None).filter(zoo::Case::is_accepted) {
         let Some(row) = ops::lookup(case.operation(), case.version()) else { continue };
-        let Some(inputs) = table.get(&(row.name(), row.revision())) else { continue };
+        let Some(inputs) = table.get(&(row.name, row.revision)) else { continue };
         let (Some(mut model), _) = case.model() else { continue };
         let Some(parameters) = parameters(&model) else { continue };
         let _ = infer(&mut model);
         let before = input_types(&model);
-        for group in row.tied_inputs().groups(&before).into_iter().filter(|group| group.len() > 1) {
-            if !done.insert((row.name(), row.revision(), group.clone())) {
+        for group in row.ties.groups(&before).into_iter().filter(|group| group.len() > 1) {
+            if !done.insert((row.name, row.revision, group.clone())) {
                 continue;
             }
             let takes = &inputs[group[0]].1;
@@ -172,20 +172,19 @@ fn tied_inputs_of_two_types_get_one_that_openvino_takes_or_are_refused_where_it_
                     },
                     literal: None,
                 });
-                let common =
-                    rules.promote_all(promotion(rules, row.name()), &operands.collect::<Vec<_>>(), &mut |_| {});
-                let name = format!("{}-{} {group:?} {a} and {b}, {}", row.name(), row.revision(), rules.name());
+                let common = rules.promote_all(promotion(rules, row.name), &operands.collect::<Vec<_>>(), &mut |_| {});
+                let name = format!("{}-{} {group:?} {a} and {b}, {}", row.name, row.revision, rules.name());
                 match diagnostics.iter().find(|diagnostic| diagnostic.is_error()) {
                     None => {
                         repaired += 1;
                         let after = input_types(model);
                         let ty = after[group[0]];
                         // A boolean mask is not tied.
-                        let group = row.tied_inputs().groups(&after).into_iter().find(|tied| tied.contains(&group[0]));
+                        let group = row.ties.groups(&after).into_iter().find(|tied| tied.contains(&group[0]));
                         let agree = group.unwrap().iter().all(|&input| after[input] == ty);
                         let well = infer(model).iter().all(|diagnostic| !diagnostic.is_error());
                         // A layer that OpenVINO reads without a change keeps its types if the rules refuse.
-                        let stays = row.is_tied_when_run() && common.is_err();
+                        let stays = row.tied_when_run && common.is_err();
                         if !agree && !stays || !well || !takes.contains(&ty) {
                             wrong.push(format!("{name}: made {after:?}"));
                         }

@@ -105,7 +105,7 @@ fn integers_and_unknown_ranks_need_a_word_of_the_rule() {
     assert_eq!(applied("f32", "[...]", ""), 0);
     assert_eq!(applied("f32", "[...]", "allow ranks"), 1);
     let error = "Relu(x) => x allow everything".parse::<Rule>().unwrap_err();
-    assert_eq!(error.help(), Some("`allow` takes integers, ranks, overflow"));
+    assert_eq!(error.help.as_deref(), Some("`allow` takes integers, ranks, overflow"));
 }
 
 #[test]

@@ -101,7 +101,7 @@ impl Search<'_> {
             let Some(layer) = graph.layer(input.layer) else { continue };
             self.used_as(graph, layer, input.port, offset);
             self.inside(layer, input.port, offset);
-            let name = layer.operation().map_or(layer.ty(), |operation| operation.name());
+            let name = layer.operation().map_or(layer.ty(), |operation| operation.name);
             let is_moved =
                 MOVES.contains(&name) && (input.port == 0 || name == "Concat") || name == "Select" && input.port > 0;
             let offset = match name {
@@ -131,8 +131,8 @@ impl Search<'_> {
             let entry = |entry: &&typelift::graph::PortMapEntry| {
                 entry.direction == Direction::Input && usize::try_from(entry.external_port_id) == Ok(port)
             };
-            for entry in body.port_map().iter().filter(entry) {
-                self.uses(body.graph(), entry.internal_layer_id.output(0), offset);
+            for entry in body.port_map.iter().filter(entry) {
+                self.uses(&body.graph, entry.internal_layer_id.output(0), offset);
             }
         }
     }
@@ -140,7 +140,7 @@ impl Search<'_> {
     fn used_as(&mut self, graph: &Graph, layer: &Layer, port: usize, offset: i64) {
         let Some(operation) = layer.operation() else { return };
         let dim = |input: usize, axis: i64| length(graph, layer, input, axis);
-        let limit = match (operation.name(), port) {
+        let limit = match (operation.name, port) {
             ("Gather", 1) => {
                 let axis =
                     graph.producer(layer.id().input(2)).and_then(|axis| graph.layer(axis.layer)?.numbers(self.weights));
@@ -166,7 +166,7 @@ impl Search<'_> {
         };
         let found = limit.map(|limit| (limit - offset).max(1));
         self.role = self.role.and(Role { limit: found, ..Role::default() });
-        match (operation.name(), port) {
+        match (operation.name, port) {
             ("LSTMSequence", 3) | ("GRUSequence" | "RNNSequence", 2) => {
                 self.role.longest = Some(dim(0, 1));
             }
@@ -179,8 +179,8 @@ impl Search<'_> {
             ("Convert", 0) => self.role.is_mask |= layer.attribute("destination_type") == Some("boolean"),
             _ => {}
         }
-        self.role.is_trips |= operation.layer_kind() == LayerKind::Loop && port == 0;
-        self.role.is_count |= operation.shaping_inputs().contains(&port);
+        self.role.is_trips |= operation.kind == LayerKind::Loop && port == 0;
+        self.role.is_count |= operation.shaping.contains(&port);
     }
 }
 

@@ -156,9 +156,9 @@ impl<'m> Sizing<'m> {
             for (side, lengths) in variant.lengths.iter().enumerate() {
                 let wanted = self.lengths(side, lengths, &shapes);
                 let Some(found) = lengths.fitting(&wanted) else { return shapes };
-                for (symbol, length) in lengths.symbols().iter().zip(found) {
+                for (symbol, length) in lengths.symbols.iter().zip(found) {
                     for (input, axis) in
-                        symbol.axes().iter().filter_map(|&(id, axis)| Some((self.input(side, id)?, axis)))
+                        symbol.axes.iter().filter_map(|&(id, axis)| Some((self.input(side, id)?, axis)))
                     {
                         shapes[input][axis] = usize::try_from(length).unwrap_or(1);
                     }
@@ -184,12 +184,11 @@ impl<'m> Sizing<'m> {
             };
             let short: Vec<_> =
                 variant.mixed.iter().filter(|at| of(at, &lengths).is_some_and(|length| length < LONG)).collect();
-            for (at, symbol) in own.symbols().iter().enumerate() {
+            for (at, symbol) in own.symbols.iter().enumerate() {
                 let mut far = lengths.clone();
                 far[at] = far[at].saturating_mul(1 << MOST_ROUNDS);
                 if short.iter().any(|at| of(at, &far) > of(at, &lengths)) {
-                    for (input, axis) in symbol.axes().iter().filter_map(|&(id, axis)| Some((self.input(0, id)?, axis)))
-                    {
+                    for (input, axis) in symbol.axes.iter().filter_map(|&(id, axis)| Some((self.input(0, id)?, axis))) {
                         hints[input][axis] = usize::try_from(lengths[at].saturating_mul(2)).unwrap_or(1);
                     }
                 }
@@ -205,7 +204,7 @@ impl<'m> Sizing<'m> {
 
     fn lengths(&self, side: usize, lengths: &typelift::Shapes, shapes: &Shapes) -> Vec<i64> {
         let of = |&(id, axis): &(LayerId, usize)| shapes.get(self.input(side, id)?)?.get(axis).map(|&dim| dim as i64);
-        lengths.symbols().iter().map(|symbol| symbol.axes().iter().filter_map(of).max().unwrap_or(1)).collect()
+        lengths.symbols.iter().map(|symbol| symbol.axes.iter().filter_map(of).max().unwrap_or(1)).collect()
     }
 
     fn input(&self, side: usize, id: LayerId) -> Option<usize> {
@@ -279,8 +278,8 @@ impl<'m> Sizing<'m> {
 
     /// Checks the lengths of inputs against the constraints of a model. The error says what is needed, and why.
     fn check(&self, side: usize, lengths: &typelift::Shapes, shapes: &Shapes) -> Result<(), String> {
-        for symbol in lengths.symbols() {
-            let mut axes = symbol.axes().iter().zip(symbol.named_axes()).filter_map(|(&(id, axis), (name, _))| {
+        for symbol in &lengths.symbols {
+            let mut axes = symbol.axes.iter().zip(symbol.named_axes()).filter_map(|(&(id, axis), (name, _))| {
                 Some((format!("{name}[{axis}]"), *shapes.get(self.input(side, id)?)?.get(axis)?))
             });
             let Some((first, length)) = axes.next() else { continue };
@@ -290,16 +289,18 @@ impl<'m> Sizing<'m> {
         }
         let own = self.lengths(side, lengths, shapes);
         // An index that leaves its table at all lengths reads zeros, and is no reason to choose others.
-        let is_of_lengths = |it: &&Constraint| !it.symbols().is_empty() || it.reads != Some(Reads::Zeros);
+        let is_of_lengths = |it: &&Constraint| !it.symbols.is_empty() || it.reads != Some(Reads::Zeros);
         let Some(broken) = lengths.broken(&own).into_iter().find(is_of_lengths) else { return Ok(()) };
-        let mut needs = broken.named().to_owned();
-        if let Some(reason) = broken.because().first() {
+        let mut needs = broken.named.to_owned();
+        if let Some(reason) = broken.because.first() {
             needs += &format!(" (because of the {} `{}`)", reason.operation, reason.layer.full_name());
         }
-        let words: Vec<&str> = broken.named().split(|c: char| !c.is_alphanumeric() && c != '_').collect();
-        for (symbol, length) in lengths.symbols().iter().zip(own).filter(|(symbol, _)| words.contains(&symbol.name())) {
+        let words: Vec<&str> = broken.named.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+        for (symbol, length) in
+            lengths.symbols.iter().zip(own).filter(|(symbol, _)| words.contains(&symbol.name.as_str()))
+        {
             let axis = symbol.named_axes().next().map(|(input, axis)| format!("{input}[{axis}]"));
-            needs += &format!(", and {}, {}, is {length}", symbol.name(), axis.unwrap_or_default());
+            needs += &format!(", and {}, {}, is {length}", &symbol.name, axis.unwrap_or_default());
         }
         Err(needs)
     }

@@ -26,7 +26,7 @@ impl Causes<'_> {
         }
         let (outside, owner, body) = self.model.owner_of(place)?;
         let graph = self.model.graph_at(&outside)?;
-        let mut entries = body.port_map().iter().filter(|it| {
+        let mut entries = body.port_map.iter().filter(|it| {
             it.direction == Direction::Input && it.internal_layer_id == parameter.id() && it.axis.is_none()
         });
         let entry = entries.next().filter(|_| entries.next().is_none())?;
@@ -39,7 +39,7 @@ impl Causes<'_> {
         };
         // The tensor itself is as its port declares, so the entry is what is wrong.
         let is_wrong = tensor(usize::try_from(now).ok()?).is_some_and(|tensor| !declared.fits(tensor));
-        let is_free = |at: &usize| body.port_map().iter().all(|it| usize::try_from(it.external_port_id) != Ok(*at));
+        let is_free = |at: &usize| body.port_map.iter().all(|it| usize::try_from(it.external_port_id) != Ok(*at));
         let fits = |at: &usize| tensor(*at).is_some_and(|tensor| declared.fits(tensor));
         let mut fitting = (0..owner.inputs().len()).filter(is_free).filter(fits);
         let meant = fitting.next().filter(|_| is_wrong && fitting.next().is_none())?;

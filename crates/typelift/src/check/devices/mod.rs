@@ -177,7 +177,7 @@ impl<'a> View<'a> {
 }
 
 fn name(layer: &Layer) -> &'static str {
-    layer.operation().map_or("", |operation| operation.name())
+    layer.operation().map_or("", |operation| operation.name)
 }
 
 fn and_others<'a>(found: Diagnostic, others: impl Iterator<Item = &'a Layer>) -> Diagnostic {

@@ -461,7 +461,7 @@ fn certain_type(word: &str) -> Option<ElementType> {
 
 /// The only operation that a name can mean, if there is exactly one.
 pub(super) fn operation(written: &str) -> Option<Reading> {
-    let names = ops::all().map(ops::Operation::name).map(ops::file_spelling);
+    let names = ops::all().map(|row| row.name).map(ops::file_spelling);
     let mut names: Vec<_> = names.filter(|it| !it.is_empty()).collect();
     names.sort_unstable();
     names.dedup();

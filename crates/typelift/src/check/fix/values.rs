@@ -361,13 +361,13 @@ impl Site<'_> {
     fn names(&self) -> Vec<Candidate> {
         let mut found = Vec::new();
         // `Constant` is the name of the operation, but not the one that files use.
-        let class = ops::all().map(ops::Operation::name).find(|name| *name == self.layer.ty());
+        let class = ops::all().map(|row| row.name).find(|name| *name == self.layer.ty());
         let spelling = class.map(ops::file_spelling).filter(|name| !name.is_empty() && *name != self.layer.ty());
         if let Some((span, spelling)) = self.head("type").zip(spelling) {
             found.push(self.operation(Evidence::Near, span, spelling));
         }
         if let (Some(span), None) = (self.head("type"), self.layer.operation()) {
-            let names: Vec<_> = ops::all().map(ops::Operation::name).collect();
+            let names: Vec<_> = ops::all().map(|row| row.name).collect();
             let meant = foreign::operation(self.layer.ty(), &names).map(|(meant, _)| meant);
             let distance = |name: &str| names::distance(name, self.layer.ty());
             let written = names.into_iter().map(ops::file_spelling);

@@ -202,13 +202,13 @@ pub(super) fn renumbered_bodies(site: &Site<'_>) -> Vec<Candidate> {
         let named = named_in_body(site, body);
         let fits = |by: i128| {
             named.iter().all(|&(_, id, kind)| {
-                let meant = u64::try_from(i128::from(id) + by).ok().and_then(|id| body.graph().layer(LayerId(id)));
+                let meant = u64::try_from(i128::from(id) + by).ok().and_then(|id| body.graph.layer(LayerId(id)));
                 meant.is_some_and(|layer| ops::kind(layer) == kind)
             })
         };
         let &(_, first, _) = named.first()?;
         let ids: BTreeSet<u64> = named.iter().map(|it| it.1).collect();
-        let shifts = body.graph().unordered().map(|layer| i128::from(layer.id().0) - i128::from(first));
+        let shifts = body.graph.unordered().map(|layer| i128::from(layer.id().0) - i128::from(first));
         let mut shifts = shifts.filter(|&by| fits(by));
         let by = shifts.next().filter(|&by| by != 0 && shifts.next().is_none() && ids.len() > 1)?;
         let edits = named.iter().map(|&(span, id, _)| TextEdit::new(span, (i128::from(id) + by).to_string())).collect();

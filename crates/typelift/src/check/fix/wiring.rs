@@ -114,7 +114,7 @@ impl Site<'_> {
             .layer
             .bodies()
             .iter()
-            .flat_map(|body| body.graph().layers().filter(|layer| layer.start().is_some()))
+            .flat_map(|body| body.graph.layers().filter(|layer| layer.start().is_some()))
             .map(|layer| layer.id().to_string())
             .collect();
         let named = |attribute: &str| -> HashSet<&str> {
@@ -169,7 +169,7 @@ impl Site<'_> {
                 entries.filter_map(|tag| Some(tag.value(self.source(), attribute)?.text(self.source()))).collect()
             };
             let (externals, internals) = (named("external_port_id"), named("internal_layer_id"));
-            let ends = body.graph().layers().filter(|layer| layer.start().is_some());
+            let ends = body.graph.layers().filter(|layer| layer.start().is_some());
             let ends: Vec<_> = ends.filter(|layer| !internals.contains(layer.id().to_string().as_str())).collect();
             let is_lone = ends.len() == 1;
             for layer in ends {

@@ -9,8 +9,7 @@ use crate::model::graph::{Graph, Layer};
 
 pub(super) fn find(check: &mut GraphCheck<'_>, graph: &Graph) {
     let limit = |layer: &Layer, name| layer.attribute(name).and_then(|text| text.trim().parse::<f64>().ok());
-    for layer in graph.layers().filter(|layer| layer.operation().is_some_and(|row| row.name() == "Clamp")).take(PLACES)
-    {
+    for layer in graph.layers().filter(|layer| layer.operation().is_some_and(|row| row.name == "Clamp")).take(PLACES) {
         let Some(ty) = layer.outputs().first().map(|port| port.element_type()).filter(|ty| ty.is_integer()) else {
             continue;
         };

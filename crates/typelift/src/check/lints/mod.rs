@@ -53,7 +53,7 @@ impl<'a> GraphCheck<'a> {
     pub(super) fn check_behavior(&mut self, graph: &'a Graph, layer: &'a Layer, operation: &'static Operation) {
         let inputs = inputs_of(graph, layer);
         self.required_attributes(layer, operation, &inputs);
-        match operation.layer_kind() {
+        match operation.kind {
             LayerKind::If => {
                 self.check_condition(layer, &inputs, 0);
                 layer.bodies().iter().for_each(|body| self.check_fed_parameters(layer, body));
@@ -182,10 +182,10 @@ impl<'a> GraphCheck<'a> {
 
     /// Checks the Result with the condition for another iteration in a loop's body.
     fn check_condition_inside(&mut self, layer: &Layer, body: &Body) {
-        let entry = body.port_map().iter().find(|it| it.purpose() == Some("execution_condition"));
+        let entry = body.port_map.iter().find(|it| it.purpose() == Some("execution_condition"));
         let Some(id) = entry.map(|entry| entry.internal_layer_id) else { return };
-        let source = body.graph().producer(id.input(0));
-        let Some(port) = source.and_then(|source| body.graph().output(source)) else { return };
+        let source = body.graph.producer(id.input(0));
+        let Some(port) = source.and_then(|source| body.graph.output(source)) else { return };
         if [ElementType::Boolean, ElementType::U8, ElementType::Dynamic].contains(&port.element_type()) {
             return;
         }
@@ -218,10 +218,9 @@ impl<'a> GraphCheck<'a> {
         self.check_ends(layer, body);
         self.check_condition_inside(layer, body);
         let is_condition = |purpose: Option<&str>| purpose == Some("execution_condition");
-        let misspelt =
-            body.port_map().iter().any(|it| it.purpose().is_some_and(|purpose| !PURPOSES.contains(&purpose)));
-        let decides = misspelt
-            || body.port_map().iter().any(|it| it.direction == Direction::Output && is_condition(it.purpose()));
+        let misspelt = body.port_map.iter().any(|it| it.purpose().is_some_and(|purpose| !PURPOSES.contains(&purpose)));
+        let decides =
+            misspelt || body.port_map.iter().any(|it| it.direction == Direction::Output && is_condition(it.purpose()));
         if ops::kind(layer) == LayerKind::Loop && !decides {
             let message = message!("the port map of `{}` has no execution_condition"; layer.name());
             let lint = self.lint(Code::IncompletePortMap, layer, message);
@@ -231,14 +230,14 @@ impl<'a> GraphCheck<'a> {
                 "add <output external_port_id=\"-1\" internal_layer_id=\"ID\" purpose=\"execution_condition\"/> with the id of the Result that is true for another iteration",
             ));
         }
-        for at in 0..body.back_edges().len() {
+        for at in 0..body.back_edges.len() {
             self.check_back_edge(layer, body, at, inputs);
         }
     }
 
     /// Reports values of `purpose` in a port map that OpenVINO does not know.
     fn check_purposes(&mut self, layer: &Layer, body: &Body) {
-        for entry in body.port_map() {
+        for entry in &body.port_map {
             let Some(purpose) = entry.purpose().filter(|purpose| !PURPOSES.contains(purpose)) else { continue };
             let message = message!("`{}` is not a valid purpose: OpenVINO ignores it"; purpose);
             let place = layer.span().unwrap_or_default();
@@ -254,11 +253,10 @@ impl<'a> GraphCheck<'a> {
 
     /// Compares the tensor that a loop passes to its next iteration with its initial value.
     fn check_back_edge(&mut self, layer: &Layer, body: &'a Body, at: usize, inputs: &[Option<(&Layer, &OutputPort)>]) {
-        let Some(edge) = body.back_edges().get(at) else { return };
-        let graph = body.graph();
+        let Some(edge) = body.back_edges.get(at) else { return };
+        let graph = &body.graph;
         let (Some(result), Some(parameter)) = (graph.layer(edge.from), graph.layer(edge.to)) else { return };
-        let entry =
-            body.port_map().iter().find(|it| it.direction == Direction::Input && it.internal_layer_id == edge.to);
+        let entry = body.port_map.iter().find(|it| it.direction == Direction::Input && it.internal_layer_id == edge.to);
         let start = entry.and_then(|it| *inputs.get(usize::try_from(it.external_port_id).ok()?)?);
         let source = graph.producer(edge.from.input(0));
         let next = source.and_then(|source| graph.layer(source.layer)?.outputs().get(source.port));

@@ -35,7 +35,7 @@ pub(super) fn axis_of(axis: i64, rank: impl FnOnce() -> Result<usize, String>) -
 
 /// The name of a tensor for messages, such as ``input 1``, because users do not know a rule's variables.
 fn input(m: &Match, name: &str) -> String {
-    let position = m.inputs().iter().position(|&tensor| m.tensor(name) == Ok(tensor));
+    let position = m.inputs.iter().position(|&tensor| m.tensor(name) == Ok(tensor));
     position.map_or_else(|| "an input".to_owned(), |position| format!("input {position}"))
 }
 

@@ -119,7 +119,7 @@ fn refusal(target: Release, error: &dyn std::fmt::Display) -> Vec<Diagnostic> {
 }
 
 fn first_release(kind: LayerKind) -> Release {
-    let rows = ops::all().filter(|row| row.layer_kind() == kind);
+    let rows = ops::all().filter(|row| row.kind == kind);
     rows.filter_map(Release::of_revision).min().unwrap_or(Release::OLDEST)
 }
 

@@ -57,7 +57,7 @@ impl Downgrade {
         let rows = ops::revisions(operation).iter();
         let row = match version {
             Some(version) => ops::lookup(operation, version),
-            None => rows.min_by_key(|row| row.revision()),
+            None => rows.min_by_key(|row| row.revision),
         };
         row.is_some_and(|row| Release::of_revision(row).is_some_and(|first| first > target))
     }
@@ -258,7 +258,7 @@ fn pool(m: &Match, operation: &str, outputs: &[&str]) -> Written {
         1 => with(rounding, ""),
         _ => format!("(v, i) = {}", with(rounding, "")),
     };
-    if !m.root().attribute("rounding_type").is_some_and(|it| it.eq_ignore_ascii_case("ceil_torch")) {
+    if !m.root.attribute("rounding_type").is_some_and(|it| it.eq_ignore_ascii_case("ceil_torch")) {
         return Ok(whole(""));
     }
     // For most shapes, one of OpenVINO's two old rounding modes gives the same result as `ceil_torch`.
@@ -281,7 +281,7 @@ fn max_pool_1(m: &Match) -> Written {
 /// Writes the first revision of DetectionOutput, which has the number of classes as attribute. Later ones infer it.
 fn detection_output(m: &Match, more: &str) -> Written {
     let (classes, priors) = (dims(m, "c", 0)?, dims(m, "p", 0)?);
-    let size = if is_true(m.root().attribute("normalized").unwrap_or("false")) { 4 } else { 5 };
+    let size = if is_true(m.root.attribute("normalized").unwrap_or("false")) { 4 } else { 5 };
     match (classes.get(1), priors.get(2)) {
         (Some(classes), Some(priors)) if *priors >= size => {
             Ok(format!("DetectionOutput-1(b, c, p{more}) {{num_classes={}, ...}}", classes / (priors / size)))

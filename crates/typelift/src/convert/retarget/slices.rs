@@ -9,7 +9,7 @@ use crate::rewrite::Match;
 
 pub(super) fn rounding(m: &Match) -> Result<&'static str, String> {
     let numbers = |name: &str, default: u64| {
-        let text = m.root().attribute(name).unwrap_or_default().to_owned();
+        let text = m.root.attribute(name).unwrap_or_default().to_owned();
         let numbers: Vec<u64> = text.split(',').filter_map(|number| number.trim().parse().ok()).collect();
         move |axis: usize| numbers.get(axis).copied().unwrap_or(default)
     };
@@ -17,7 +17,7 @@ pub(super) fn rounding(m: &Match) -> Result<&'static str, String> {
     let (begin, end) = (numbers("pads_begin", 0), numbers("pads_end", 0));
     let sizes = dims(m, "x", 2)?;
     let made = m
-        .root()
+        .root
         .outputs()
         .first()
         .and_then(|port| port.shape().dims()?.get(2..)?.iter().map(|dim| dim.value()).collect::<Option<Vec<_>>>());
@@ -40,11 +40,11 @@ pub(super) fn rounding(m: &Match) -> Result<&'static str, String> {
 /// does.
 pub(super) fn without_padding(m: &Match, pooled: &str) -> Written {
     let rank = rank(m, "x")?;
-    if !m.root().attribute("auto_pad").is_none_or(|it| it.eq_ignore_ascii_case("explicit")) {
+    if !m.root.attribute("auto_pad").is_none_or(|it| it.eq_ignore_ascii_case("explicit")) {
         return Err("its padding is not known".to_owned());
     }
     let numbers = |name: &str, less: i64| {
-        let text = m.root().attribute(name).unwrap_or_default();
+        let text = m.root.attribute(name).unwrap_or_default();
         list(text.split(',').filter_map(|number| Some(number.trim().parse::<i64>().ok()? - less)))
     };
     let size = format!("Gather-7(ShapeOf-3(x) {{output_type=i64}}, {}, 0)", list(2..rank));
@@ -66,7 +66,7 @@ pub(super) fn dilated_average(m: &Match) -> Written {
         .element_type("x")
         .filter(|ty| ty.is_float())
         .ok_or("older releases do not support convolutions of integers")?;
-    let attribute = |name: &str| m.root().attribute(name).unwrap_or_default().to_owned();
+    let attribute = |name: &str| m.root.attribute(name).unwrap_or_default().to_owned();
     let rounds_down = ["", "floor"].contains(&attribute("rounding_type").to_ascii_lowercase().as_str());
     if !rounds_down && rounding(m)? != "floor" {
         return Err(format!("a Convolution does not round as rounding_type={}", attribute("rounding_type")));

@@ -64,7 +64,7 @@ impl Model {
     /// Finds hard-coded target shapes for tensors that had the lengths `was`, one after the other, in a copy in which
     /// those found before adapt. Also returns the copy if it has no errors at the end.
     fn hard_coded(&self, was: &dyn Fn(Output) -> Option<Vec<i64>>) -> (Vec<HardCoded>, Option<Self>) {
-        let is_reshape = |layer: &&Layer| layer.operation().is_some_and(|row| row.name() == "Reshape");
+        let is_reshape = |layer: &&Layer| layer.operation().is_some_and(|row| row.name == "Reshape");
         let find = |model: &Self| -> Vec<HardCoded> {
             model.graph.layers().filter(is_reshape).filter_map(|layer| model.baked_in(layer, was)).collect()
         };

@@ -424,7 +424,7 @@ impl Model {
         let mut users = self.graph.consumers(id.output(0)).peekable();
         users.peek().is_some()
             && users.all(|input| {
-                let name = self.graph.layer(input.layer).and_then(|layer| layer.operation()).map(|row| row.name());
+                let name = self.graph.layer(input.layer).and_then(|layer| layer.operation()).map(|row| row.name);
                 matches!((name, input.port), (Some("Gather" | "GatherElements" | "GatherND"), 1) | (Some("ShapeOf"), 0))
             })
     }

@@ -146,7 +146,7 @@ impl Blocks {
             for block in blocks {
                 let graph = model.graph_at(&block.place);
                 let formula = graph.and_then(|graph| formulas.macs_of_layers(graph, &block.layers));
-                block.macs_formula = formula.map(|formula| formula.text().to_owned());
+                block.macs_formula = formula.map(|formula| formula.text.to_owned());
                 add(&mut block.blocks, model, formulas);
             }
         }

@@ -473,8 +473,8 @@ impl<'a> Comparison<'a> {
         let (old, new) = (scope.before.layers[a], scope.after.layers[b]);
         for (at, body) in new.bodies().iter().enumerate() {
             let Some(other) = old.bodies().iter().find(|other| other.name() == body.name()) else { continue };
-            let before = Side::new(other.graph(), self.before, Some((old, other)));
-            let after = Side::new(body.graph(), self.after, Some((new, body)));
+            let before = Side::new(&other.graph, self.before, Some((old, other)));
+            let after = Side::new(&body.graph, self.after, Some((new, body)));
             let pairs = matched(&before, &after);
             for difference in wiring((old, other, &before), (new, body, &after), &pairs) {
                 own = own.or(Some(self.add(scope, b, difference)));
@@ -573,9 +573,9 @@ fn inherited(scope: &GraphPair<'_>, a: usize, b: usize) -> Option<ChangeIndex> {
 fn operation(side: &Side<'_>, at: usize) -> String {
     let layer = side.layers[at];
     match side.operations[at] {
-        Some(operation) => match operation.revision() {
-            0 => ops::file_spelling(operation.name()).to_owned(),
-            revision => format!("{}-{revision}", ops::file_spelling(operation.name())),
+        Some(operation) => match operation.revision {
+            0 => ops::file_spelling(operation.name).to_owned(),
+            revision => format!("{}-{revision}", ops::file_spelling(operation.name)),
         },
         None => format!("{} {}", layer.version(), layer.ty()),
     }
@@ -661,8 +661,8 @@ fn entries<'a>(
     let by_id: HashMap<_, _> = side.layers.iter().enumerate().map(|(at, layer)| (layer.id(), at)).collect();
     let inner = |id: LayerId| by_id.get(&id).map_or("-", |&at| shown_as(at).name());
     let ports = Ports::of(layer);
-    let back = body.back_edges().iter().map(|edge| format!("{} back to {}", inner(edge.from), inner(edge.to)));
-    let entries = body.port_map().iter().map(|entry| {
+    let back = body.back_edges.iter().map(|edge| format!("{} back to {}", inner(edge.from), inner(edge.to)));
+    let entries = body.port_map.iter().map(|entry| {
         let outer = ports.outer(entry).map_or("-".to_owned(), |port| port.to_string());
         let inner = inner(entry.internal_layer_id);
         let mut text = match entry.direction {

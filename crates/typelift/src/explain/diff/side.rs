@@ -93,7 +93,7 @@ impl<'a> Side<'a> {
     /// The operation without its revision, by which layers are matched.
     pub(super) fn operation(&self, at: usize) -> &'a str {
         match self.operations[at] {
-            Some(operation) => operation.name(),
+            Some(operation) => operation.name,
             None => self.layers[at].ty(),
         }
     }
@@ -107,15 +107,15 @@ impl<'a> Side<'a> {
     }
 
     pub(super) fn is_constant(&self, at: usize) -> bool {
-        self.operations[at].is_some_and(|operation| operation.layer_kind() == LayerKind::Constant)
+        self.operations[at].is_some_and(|operation| operation.kind == LayerKind::Constant)
     }
 
     pub(super) fn is_parameter(&self, at: usize) -> bool {
-        self.operations[at].is_some_and(|operation| operation.layer_kind() == LayerKind::Parameter)
+        self.operations[at].is_some_and(|operation| operation.kind == LayerKind::Parameter)
     }
 
     pub(super) fn is_result(&self, at: usize) -> bool {
-        self.operations[at].is_some_and(|operation| operation.layer_kind() == LayerKind::Result)
+        self.operations[at].is_some_and(|operation| operation.kind == LayerKind::Result)
     }
 
     pub(super) fn is_equal_constant(&self, at: usize, other: &Side<'_>, there: usize) -> bool {
@@ -188,7 +188,7 @@ impl<'a> Side<'a> {
                 let ports = Ports::of(layer);
                 let by_id: HashMap<LayerId, usize> =
                     self.layers.iter().enumerate().map(|(at, layer)| (layer.id(), at)).collect();
-                for entry in body.port_map() {
+                for entry in &body.port_map {
                     if let Some(&at) = by_id.get(&entry.internal_layer_id) {
                         let outer = (entry.direction == Direction::Input, ports.outer(entry), entry.purpose());
                         // A Result may feed several outputs of the layer; their order in the file is ignored.
@@ -255,7 +255,7 @@ impl<'a> Side<'a> {
 
     /// Iterates over the attributes of a layer that affect its result, as written in the file.
     pub(super) fn attributes(&self, at: usize) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
-        let skipped: &[&str] = match self.operations[at].map(Operation::layer_kind) {
+        let skipped: &[&str] = match self.operations[at].map(|row| row.kind) {
             Some(LayerKind::Constant) => &["offset", "size", "element_type", "shape"],
             Some(LayerKind::Parameter) => &["element_type", "shape"],
             _ => &[],

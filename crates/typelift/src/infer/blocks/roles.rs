@@ -73,7 +73,7 @@ impl Indices {
                     || graph.layer(input.layer).is_some_and(|user| {
                         let is_place =
                             !matches!(use_of_values(user, input.port), UseOfValues::Passed | UseOfValues::Computed);
-                        is_place || user.operation().is_some_and(|it| it.shaping_inputs().contains(&input.port))
+                        is_place || user.operation().is_some_and(|it| it.shaping.contains(&input.port))
                     })
             };
             let mut uses = graph.uses(layer.id()).peekable();
@@ -101,7 +101,7 @@ fn gives_integers(layer: &Layer) -> bool {
 
 /// True for an operation that gives a shape, or positions in a tensor.
 fn gives_indices(layer: &Layer) -> bool {
-    let gives = |it: &Operation| it.name() != "RandomUniform" && it.output_type_attributes().next().is_some();
+    let gives = |it: &Operation| it.name != "RandomUniform" && it.output_type_attributes().next().is_some();
     ops::kind(layer) == LayerKind::Other && layer.operation().is_some_and(gives)
 }
 
@@ -119,7 +119,7 @@ fn role(graph: &Graph, layer: &Layer, roles: &LayerMap<Role>) -> Role {
     if feeds.iter().all(|role| *role == Some(Role::Stored)) {
         return Role::Stored;
     }
-    let is_shape_of = layer.operation().is_some_and(|operation| operation.name() == "ShapeOf");
+    let is_shape_of = layer.operation().is_some_and(|operation| operation.name == "ShapeOf");
     let is_small = layer.outputs().iter().all(|port| port.shape().element_count().is_some_and(|count| count <= SHAPE));
     let from_shapes = feeds.iter().all(|role| matches!(role, Some(Role::Stored | Role::Shape)));
     if (is_shape_of || from_shapes) && is_small { Role::Shape } else { Role::Data }

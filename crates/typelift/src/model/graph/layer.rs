@@ -484,11 +484,15 @@ pub(crate) fn join_names(mut names: Vec<String>) -> Text {
 
 /// A graph inside a layer, with the connections between the layer's ports and the body's Parameters and Results.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Body {
     pub(crate) name: CompactString,
-    pub(crate) graph: Graph,
-    pub(crate) port_map: Vec<PortMapEntry>,
-    pub(crate) back_edges: Vec<BackEdge>,
+    /// The graph of the body, which has its own ids. [`Edit::body`](crate::edit::Edit::body) changes it.
+    pub graph: Graph,
+    /// The inputs and outputs of the body, in the order of the file.
+    pub port_map: Vec<PortMapEntry>,
+    /// The back edges: from a Result to the Parameter that receives its value in the next iteration.
+    pub back_edges: Vec<BackEdge>,
     /// True if the XML text of port map and back edges is out of date.
     pub(crate) rejoined: bool,
 }
@@ -502,21 +506,6 @@ impl Body {
     /// Returns the XML element that stores it: `body`, `then_body`, `else_body`.
     pub fn name(&self) -> &str {
         &self.name
-    }
-
-    /// Returns the graph of the body, which has its own ids. [`Edit::body`](crate::edit::Edit::body) changes it.
-    pub fn graph(&self) -> &Graph {
-        &self.graph
-    }
-
-    /// Returns the inputs and outputs of the body, in the order of the file.
-    pub fn port_map(&self) -> &[PortMapEntry] {
-        &self.port_map
-    }
-
-    /// Returns the back edges: from a Result to the Parameter that receives its value in the next iteration.
-    pub fn back_edges(&self) -> &[BackEdge] {
-        &self.back_edges
     }
 
     /// The XML element that stores the port map of a body: `then_port_map` for `then_body`.

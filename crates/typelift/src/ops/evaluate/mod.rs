@@ -85,7 +85,7 @@ impl Evaluate {
             Self::Never => None,
             Self::Source(by) => by(evaluation)?.exact().cloned(),
             Self::Exact(by) | Self::Ends(_, by) | Self::Interval(by) | Self::FromBounds(by, _) => {
-                by(evaluation, inputs).filter(|found| is_certain(evaluation.operation.name(), inputs, found))
+                by(evaluation, inputs).filter(|found| is_certain(evaluation.operation.name, inputs, found))
             }
         }
     }
@@ -94,7 +94,7 @@ impl Evaluate {
     pub(crate) fn exact_bounds(self, evaluation: &Evaluation, known: &[&Bounds]) -> Option<Bounds> {
         match self {
             Self::Source(by) => by(evaluation),
-            Self::Ends(..) if moves_values(evaluation.operation.name()) && !known.iter().all(|it| it.is_exact()) => {
+            Self::Ends(..) if moves_values(evaluation.operation.name) && !known.iter().all(|it| it.is_exact()) => {
                 self.apply(evaluation, known)
             }
             _ => {

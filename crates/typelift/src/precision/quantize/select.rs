@@ -105,7 +105,7 @@ fn weights_of(graph: &Graph, id: LayerId, reachable: &HashSet<LayerId>) -> Vec<W
 }
 
 fn role_of(graph: &Graph, layer: &Layer) -> Option<Role> {
-    match layer.operation()?.name() {
+    match layer.operation()?.name {
         "MatMul" => Some(Role::MatMul),
         "Convolution" | "GroupConvolution" | "ConvolutionBackpropData" | "GroupConvolutionBackpropData" => {
             Some(Role::Convolution)
@@ -141,14 +141,14 @@ fn constant_behind(graph: &Graph, mut id: LayerId) -> Option<&Layer> {
         if ops::is_constant(layer) {
             return Some(layer);
         }
-        let passes_on = ["Convert", "FakeQuantize", "FakeConvert", "Reshape"].contains(&layer.operation()?.name());
+        let passes_on = ["Convert", "FakeQuantize", "FakeConvert", "Reshape"].contains(&layer.operation()?.name);
         id = graph.producer(id.input(0)).filter(|_| passes_on)?.layer;
     }
 }
 
 /// For each axis of the weights, true if values along it share a scale.
 fn reduced_axes(layer: &Layer, port: usize, rank: usize) -> Vec<bool> {
-    let kept: &[usize] = match layer.operation().map_or("", |operation| operation.name()) {
+    let kept: &[usize] = match layer.operation().map_or("", |operation| operation.name) {
         "MatMul" => {
             let is_set = |name| layer.attribute(name).is_some_and(|value| ["true", "1"].contains(&value.trim()));
             let transposed = is_set(if port == 0 { "transpose_a" } else { "transpose_b" });
@@ -168,7 +168,7 @@ fn reduced_axes(layer: &Layer, port: usize, rank: usize) -> Vec<bool> {
 /// True for a MatMul that computes angles of rotary position embeddings: a Sin and a Cos use its result.
 fn is_rotary(graph: &Graph, id: LayerId) -> bool {
     let is = |id: LayerId, name: &str| {
-        graph.layer(id).and_then(Layer::operation).is_some_and(|operation| operation.name() == name)
+        graph.layer(id).and_then(Layer::operation).is_some_and(|operation| operation.name == name)
     };
     let users = |of: LayerId, name: &'static str| graph.users(of).filter(move |&user| is(user, name));
     let has_both = |of: LayerId| users(of, "Sin").next().is_some() && users(of, "Cos").next().is_some();

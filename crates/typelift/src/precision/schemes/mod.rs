@@ -126,7 +126,7 @@ pub fn find(graph: &Graph, weights: &Weights) -> Vec<QuantizedConstant> {
 }
 
 fn name(layer: &Layer) -> &'static str {
-    layer.operation().map_or("", |operation| operation.name())
+    layer.operation().map_or("", |operation| operation.name)
 }
 
 /// The layer that feeds an input, if it has exactly one output.

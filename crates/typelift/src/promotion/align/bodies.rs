@@ -94,7 +94,7 @@ impl Aligner {
         let rules = self.rules;
         let mut operands = SmallVec::<[Operand; 2]>::new();
         for (body, result) in results {
-            let graph = bodies.get(body)?.graph();
+            let graph = &bodies.get(body)?.graph;
             let source = graph.producer(result.input(0))?;
             operands.push(operand(graph.layer(source.layer), graph.output(source)?));
         }

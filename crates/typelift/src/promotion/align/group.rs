@@ -13,7 +13,7 @@ use crate::ops::{Accepts, Fault, Subject, is_constant};
 pub(super) fn operands(subject: &Subject, inputs: &[&OutputPort]) -> Vec<Operand> {
     // The ranges of a FakeQuantize are never converted like scalar numbers, because rounded ranges would quantize
     // differently.
-    let in_full = subject.operation.is_tied_when_run();
+    let in_full = subject.operation.tied_when_run;
     let category =
         |category| if in_full && category != Category::UnknownRank { Category::Dimensioned } else { category };
     let feeds = subject.graph.feeds(subject.layer.id());
@@ -87,10 +87,10 @@ impl Group<'_> {
     fn required(&self, rules: &RuleSet, ty: ElementType) -> Option<(ElementType, Cow<'static, str>)> {
         let input = *self.inputs.first()?;
         let operation = self.subject.operation;
-        let is_logic = operation.accepted() == Accepts::Boolean || operation.promotion() == PromotedAs::Negation;
+        let is_logic = operation.accepts == Accepts::Boolean || operation.promoted_as == PromotedAs::Negation;
         if is_whole(ty) && operation.takes_only_floats(input) {
             Some((rules.default_float(), "the operation accepts only floating-point numbers".into()))
-        } else if rules.works_on_floats(operation.promotion(), ty) {
+        } else if rules.works_on_floats(operation.promoted_as, ty) {
             let because = format!("{} computes this operation only on floating-point numbers", rules.name());
             Some((rules.default_float(), because.into()))
         } else if is_number(ty) && is_logic && operation.is_main(input) && rules.takes_numbers_for_truth() {
@@ -122,7 +122,7 @@ impl Group<'_> {
         if !agree {
             let operands: SmallVec<[Operand; 4]> =
                 self.inputs.iter().filter_map(|&input| self.operands.get(input).copied()).collect();
-            common = common_type(rules, self.subject.operation.promotion(), &operands, &mut rule)
+            common = common_type(rules, self.subject.operation.promoted_as, &operands, &mut rule)
                 .map_err(NoCommonType::Refused)?;
         }
         if let Some((float, because)) = required(common) {
@@ -134,7 +134,7 @@ impl Group<'_> {
         if common == ElementType::Dynamic {
             return Err(NoCommonType::Unknown);
         }
-        if common.port_name().is_none() || main && !self.subject.operation.accepted().takes(common) {
+        if common.port_name().is_none() || main && !self.subject.operation.accepts.takes(common) {
             return Err(NoCommonType::NotTaken(common));
         }
         Ok(Some((common, rule)))
@@ -196,7 +196,7 @@ impl Group<'_> {
             NoCommonType::NotTaken(common) => {
                 message!(
                     "`{}` takes {}, but its inputs {} have the common type {} by the {} rules";
-                    ty, self.subject.operation.accepted().description(), Text(self.types()), common, rules.name()
+                    ty, self.subject.operation.accepts.description(), Text(self.types()), common, rules.name()
                 )
             }
             NoCommonType::Unknown => {

@@ -96,8 +96,8 @@ impl Retyper for Aligner {
     /// floating point, and OpenVINO cannot run some operations that it reads.
     fn prepares(&self, subject: &Subject, inputs: &[&OutputPort]) -> bool {
         let first = inputs.first().map_or(ElementType::Dynamic, |port| port.element_type);
-        let promoted_as = subject.operation.promotion();
-        subject.operation.is_tied_when_run()
+        let promoted_as = subject.operation.promoted_as;
+        subject.operation.tied_when_run
             || match promoted_as {
                 PromotedAs::FloatFunction => self.rules.works_on_floats(promoted_as, first),
                 PromotedAs::Negation => is_number(first) && self.rules.takes_numbers_for_truth(),

@@ -183,7 +183,7 @@ fn plain_version(layer: &Layer) -> Option<String> {
         row.input_counts().contains(&layer.inputs().len())
             && layer.attributes().iter().all(|written| row.attribute(written.name()).is_some())
     });
-    let row = found.min_by_key(|row| row.revision()).or(revisions.first())?;
+    let row = found.min_by_key(|row| row.revision).or(revisions.first())?;
     Some(format!("opset{}", row.opsets().next()?))
 }
 
@@ -199,7 +199,7 @@ fn retyped_inputs(model: &Model) -> Vec<LayerId> {
 
 fn differs_when_run(graph: &Graph) -> bool {
     graph.unordered().any(|layer| {
-        let operation = layer.operation().filter(|operation| operation.is_tied_when_run());
+        let operation = layer.operation().filter(|operation| operation.tied_when_run);
         let types = || -> Vec<_> { graph.tensors(layer.id()).into_iter().map(OutputPort::element_type).collect() };
         layer.bodies().iter().any(|body| differs_when_run(&body.graph))
             || operation.is_some_and(|operation| {

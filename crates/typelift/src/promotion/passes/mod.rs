@@ -249,7 +249,7 @@ trait OneGraph {
 
 fn concerns(rewrite: &impl OneGraph, graph: &Graph) -> bool {
     let mut bodies = graph.unordered().flat_map(Layer::bodies);
-    graph.unordered().any(|layer| rewrite.concerns(graph, layer)) || bodies.any(|body| concerns(rewrite, body.graph()))
+    graph.unordered().any(|layer| rewrite.concerns(graph, layer)) || bodies.any(|body| concerns(rewrite, &body.graph))
 }
 
 impl Changes {
@@ -262,7 +262,7 @@ impl Changes {
         }
         for (owner, at) in bodies {
             let body = graph.layer(owner).and_then(|layer| layer.bodies().get(at));
-            if !body.is_some_and(|body| concerns(rewrite, body.graph())) {
+            if !body.is_some_and(|body| concerns(rewrite, &body.graph)) {
                 continue;
             }
             let (removed, outside) = (self.removed, self.place.clone());

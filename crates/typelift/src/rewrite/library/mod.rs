@@ -93,20 +93,20 @@ fn integers_of_fake_quantize() -> Result<Rule, NotationError> {
         Ok(levels) if fake_quantize::LEVELS.contains(&levels) => Ok(()),
         _ => Err("it has more levels than integers of 8 bits".to_owned()),
     });
-    let rule = pattern.to(|found, graph| Ok(fake_quantize::to_integers(graph, found.root().id())?.into()));
+    let rule = pattern.to(|found, graph| Ok(fake_quantize::to_integers(graph, found.root.id())?.into()));
     Ok(rule.tried())
 }
 
 fn mark_half_weights() -> Result<Rule, NotationError> {
-    let is_unmarked = |found: &Match| match found.root().rt_info("decompression") {
+    let is_unmarked = |found: &Match| match found.root.rt_info("decompression") {
         _ if found.shape("w").and_then(Shape::rank).unwrap_or(0) < 2 => Err("it has no rows and columns".to_owned()),
         Some(_) => Err("it has the mark".to_owned()),
         None => Ok(()),
     };
     let pattern = "Convert(w: const f16|bf16) {destination_type=f32}".parse::<Pattern>()?.when(is_unmarked);
     let rule = pattern.to(|found, graph| {
-        graph.set_marks(found.root().id(), &Marks::decompression())?;
-        Ok(found.root().id().output(0).into())
+        graph.set_marks(found.root.id(), &Marks::decompression())?;
+        Ok(found.root.id().output(0).into())
     });
     Ok(rule.named("mark"))
 }

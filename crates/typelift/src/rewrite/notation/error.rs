@@ -17,33 +17,21 @@ use unicode_width::UnicodeWidthStr;
 ///   help: did you mean `Relu`?");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct NotationError {
-    pub(crate) message: String,
-    pub(crate) help: Option<String>,
+    /// The error message.
+    pub message: String,
+    /// A suggestion, if there is one.
+    pub help: Option<String>,
     pub(crate) text: String,
-    /// The bytes with the error.
-    pub(crate) span: Range<usize>,
+    /// The bytes of the text that are wrong.
+    pub span: Range<usize>,
 }
 
 /// Maximum number of characters of a line that are shown on each side of an error.
 const MOST: usize = 100;
 
 impl NotationError {
-    /// Returns the error message.
-    pub fn message(&self) -> &str {
-        &self.message
-    }
-
-    /// Returns a suggestion, if there is one.
-    pub fn help(&self) -> Option<&str> {
-        self.help.as_deref()
-    }
-
-    /// Returns the bytes of the text that are wrong.
-    pub fn span(&self) -> Range<usize> {
-        self.span.clone()
-    }
-
     /// Returns the wrong line with carets below the error, each on a line of its own after a line end.
     pub fn excerpt(&self) -> String {
         pointer(&self.text, self.span.clone(), "")

@@ -211,13 +211,13 @@ fn operation(cursor: &mut Cursor) -> Result<(String, String), NotationError> {
         return Ok((ty, if is_number { format!("opset{version}") } else { version }));
     }
     match ops::revisions(&ty).first() {
-        Some(row) => Ok((ops::file_spelling(row.name()).to_owned(), ops::first_version(&ty).unwrap_or_default())),
+        Some(row) => Ok((ops::file_spelling(row.name).to_owned(), ops::first_version(&ty).unwrap_or_default())),
         None => {
             let error = cursor.error(span, format!("`{ty}` is not an operation"));
             let extension = || format!("write `{ty}-extension` for an operation of an extension");
             Err(match ops::meant(&ty) {
                 Some(meant) => error.with_help(meant),
-                None => error.with_help(extension()).with_near(nearest(&ty, ops::all().map(ops::Operation::name))),
+                None => error.with_help(extension()).with_near(nearest(&ty, ops::all().map(|row| row.name))),
             })
         }
     }

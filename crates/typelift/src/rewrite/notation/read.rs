@@ -141,7 +141,7 @@ impl Builder<'_> {
 
     fn read_layer(&mut self, line: &LayerText, used: usize) -> Result<Layer, NotationError> {
         let mut layer = Layer::new(&line.ty, &line.version, &line.name);
-        let kind = ops::lookup(&line.ty, &line.version).map(ops::Operation::layer_kind);
+        let kind = ops::lookup(&line.ty, &line.version).map(|row| row.kind);
         let declared = line.outputs.as_deref().unwrap_or_default();
         match (kind, declared.first()) {
             (Some(LayerKind::Parameter), None) => {

@@ -352,7 +352,7 @@ impl Parser<'_> {
                 let error = self.cursor.error(self.span(tensor), "arithmetic needs constants");
                 let name =
                     self.cursor.text.get(span.clone()).and_then(|text| text.split('(').next()).unwrap_or_default();
-                let same = crate::ops::all().map(|row| row.name()).find(|known| known.eq_ignore_ascii_case(name));
+                let same = crate::ops::all().map(|row| row.name).find(|known| known.eq_ignore_ascii_case(name));
                 let operation = same.unwrap_or("Sqrt");
                 return Err(error.with_help(format!(
                     "require one in the pattern, `c: const`, or write the operation, `{operation}(x)`"

@@ -213,7 +213,7 @@ impl Definitions {
             return Err(cursor.expected("the name of a pattern"));
         }
         // A pattern may have the name of a function, because functions occur only in replacements and conditions.
-        let taken = ops::revisions(&name).iter().any(|row| row.name() == name);
+        let taken = ops::revisions(&name).iter().any(|row| row.name == name);
         if taken || self.patterns.contains_key(&name) {
             return Err(cursor.error(start..cursor.at, format!("`{name}` is already defined")));
         }

@@ -79,7 +79,7 @@ impl Parser<'_> {
         }
         let known = set.strip_prefix("opset").filter(|_| ops::lookup(&name, set).is_some());
         let version = known.map(|number| format!("-{number}")).unwrap_or_default();
-        let near = nearest(&name, ops::all().map(|row| row.name())).unwrap_or(&name);
+        let near = nearest(&name, ops::all().map(|row| row.name)).unwrap_or(&name);
         let error = self.cursor.error(start..end, "an operation is written without the name of its operation set");
         Some(error.with_help(format!("write `{near}{version}(…)`")))
     }
@@ -202,18 +202,18 @@ impl Parser<'_> {
         let operation = match (rows.first(), &version) {
             (Some(row), Some(version)) if number.is_some() && ops::lookup(&text, version).is_none() => {
                 let known: Vec<_> = rows.iter().filter_map(|row| row.opsets().next()).collect();
-                let known: Vec<_> = known.iter().map(|opset| format!("`{}-{opset}`", row.name())).collect();
+                let known: Vec<_> = known.iter().map(|opset| format!("`{}-{opset}`", row.name)).collect();
                 return Err(
                     error(format!("`{text}` is not in {version}")).with_help(format!("there is {}", known.join(", ")))
                 );
             }
-            (Some(row), _) => row.name().to_owned(),
+            (Some(row), _) => row.name.to_owned(),
             (None, Some(_)) if number.is_none() => text,
             (None, _) if is_quoted => text,
             (None, _) => {
                 let unknown = error(format!("`{text}` is not an operation"));
                 let functions = FUNCTIONS.iter().map(|row| row.0).filter(|_| self.mode != Section::Pattern);
-                let near = || nearest(&text, ops::all().map(|row| row.name()).chain(functions));
+                let near = || nearest(&text, ops::all().map(|row| row.name).chain(functions));
                 let extension = || format!("write `\"{text}\"(…)` for an operation of an extension");
                 return Err(match ops::meant(&text) {
                     Some(meant) => unknown.with_help(meant),

@@ -201,14 +201,14 @@ fn normal(name: &str) -> String {
 
 fn targets(model: &Model) -> Vec<Target> {
     let graph = model.graph();
-    let named = |layer: &Layer, name: &str| layer.operation().is_some_and(|row| row.name() == name);
+    let named = |layer: &Layer, name: &str| layer.operation().is_some_and(|row| row.name == name);
     let layers = graph.layers().filter(|layer| named(layer, "MatMul") || named(layer, "Convolution"));
     layers.filter_map(|layer| target(model, layer)).collect()
 }
 
 fn target(model: &Model, layer: &Layer) -> Option<Target> {
     let graph = model.graph();
-    let is_convolution = layer.operation().is_some_and(|row| row.name() == "Convolution");
+    let is_convolution = layer.operation().is_some_and(|row| row.name == "Convolution");
     let (mut at, mut is_shared, mut is_plain) = (graph.producer(layer.id().input(1))?, false, true);
     let constant = loop {
         let source = graph.layer(at.layer)?;
@@ -218,7 +218,7 @@ fn target(model: &Model, layer: &Layer) -> Option<Target> {
         }
         is_plain &= ops::kind(source) == LayerKind::Convert;
         let rows = ["Multiply", "Subtract", "Convert", "Reshape", "Transpose", "FakeQuantize"];
-        let is_step = source.operation().is_some_and(|row| rows.contains(&row.name()));
+        let is_step = source.operation().is_some_and(|row| rows.contains(&row.name));
         at = graph.producer(source.id().input(0)).filter(|_| is_step)?;
     };
     let is_float = constant.stored_as().is_some_and(|(ty, _)| {

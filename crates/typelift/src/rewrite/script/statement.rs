@@ -289,7 +289,7 @@ impl Script {
         if statement.is_ok() && !cursor.is_done() {
             statement = Err(cursor.expected("the end of the line"));
         }
-        let statement = statement.map_err(|error| match error.help() {
+        let statement = statement.map_err(|error| match error.help.as_deref() {
             Some(_) => error,
             None => error.with_help(format!("write `{}`", kind.form)),
         })?;

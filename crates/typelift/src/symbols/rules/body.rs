@@ -10,7 +10,7 @@ use crate::symbols::walk::{Dims, Length, Tensor};
 
 /// The entries of a body's port map in one direction, in the order of their ports.
 fn entries(body: &Body, direction: Direction) -> Vec<&PortMapEntry> {
-    let mut entries: Vec<_> = body.port_map().iter().filter(|entry| entry.direction == direction).collect();
+    let mut entries: Vec<_> = body.port_map.iter().filter(|entry| entry.direction == direction).collect();
     entries.sort_by_key(|entry| entry.external_port_id);
     entries
 }
@@ -22,14 +22,14 @@ fn walk(rule: &mut Rule, body: &Body, at: usize, given: HashMap<LayerId, Tensor>
     let tensors = given.into_iter().map(|(id, tensor)| (id.output(0), tensor)).collect();
     let outer = std::mem::replace(&mut rule.walk.tensors, tensors);
     let (values, probe) = (std::mem::take(&mut rule.walk.values), rule.walk.probe.take());
-    super::visit(rule.walk, body.graph());
-    let results = body.graph().layers().filter(|layer| ops::kind(layer) == LayerKind::Result);
+    super::visit(rule.walk, &body.graph);
+    let results = body.graph.layers().filter(|layer| ops::kind(layer) == LayerKind::Result);
     let mut found = HashMap::default();
     for layer in results {
-        let Some(producer) = body.graph().producer(layer.id().input(0)) else { continue };
+        let Some(producer) = body.graph.producer(layer.id().input(0)) else { continue };
         let mut tensor = rule.walk.tensors.get(&producer).cloned().unwrap_or_default();
         if tensor.value.is_none() {
-            tensor.value = rule.walk.value(body.graph(), producer).map(Rc::new);
+            tensor.value = rule.walk.value(&body.graph, producer).map(Rc::new);
         }
         found.insert(layer.id(), tensor);
     }
@@ -102,7 +102,7 @@ pub(super) fn branches(rule: &mut Rule) -> Option<()> {
 pub(super) fn looped(rule: &mut Rule) -> Option<()> {
     let body = rule.layer.bodies().first()?;
     let trips = rule.single(0).filter(|&trips| rule.walk.arena.range(trips).0 >= 0);
-    let condition = body.port_map().iter().find(|entry| entry.purpose() == Some("execution_condition"))?;
+    let condition = body.port_map.iter().find(|entry| entry.purpose() == Some("execution_condition"))?;
     let found = repeat(rule, body)?;
     // The number of iterations is known if the condition is always true.
     let goes_on = found.get(&condition.internal_layer_id).and_then(|tensor| {
@@ -125,7 +125,7 @@ pub(super) fn iterated(rule: &mut Rule) -> Option<()> {
 }
 
 fn sliced_length(rule: &mut Rule, body: &Body) -> Length {
-    let entry = body.port_map().iter().find(|entry| entry.direction == Direction::Input && entry.axis.is_some())?;
+    let entry = body.port_map.iter().find(|entry| entry.direction == Direction::Input && entry.axis.is_some())?;
     let tensor = input(rule, entry.external_port_id)?;
     let dims = tensor.dims?;
     let axis = rule.axis(entry.axis?, dims.len())?;
@@ -144,7 +144,7 @@ fn repeat(rule: &mut Rule, body: &Body) -> Option<HashMap<LayerId, Tensor>> {
             dims[axis] = Some(rule.number(entry.part_size.unwrap_or(1)));
             tensor = Tensor { dims: Some(Rc::new(dims)), ..Tensor::default() };
         }
-        if body.back_edges().iter().any(|edge| edge.to == entry.internal_layer_id) {
+        if body.back_edges.iter().any(|edge| edge.to == entry.internal_layer_id) {
             (tensor.value, tensor.last) = (None, None);
         }
         given.insert(entry.internal_layer_id, tensor);
@@ -153,7 +153,7 @@ fn repeat(rule: &mut Rule, body: &Body) -> Option<HashMap<LayerId, Tensor>> {
     for step in 0..3 {
         let found = walk(rule, body, 0, given.clone());
         let mut changed = false;
-        for edge in body.back_edges() {
+        for edge in &body.back_edges {
             let next = found.get(&edge.from).and_then(|tensor| tensor.dims.as_deref().cloned());
             let Some(tensor) = given.get_mut(&edge.to) else { continue };
             let before = tensor.dims.as_deref().cloned();

@@ -7,7 +7,7 @@ use crate::symbols::{Noticed, Reads};
 
 pub(super) fn elementwise(rule: &mut Rule) -> Option<()> {
     let (a, b) = (rule.dims(0)?, rule.dims(1)?);
-    let mode = match rule.operation.layer_kind() {
+    let mode = match rule.operation.kind {
         LayerKind::ConvertPromoteTypes => {
             rule.put(a)?;
             return rule.put(b);

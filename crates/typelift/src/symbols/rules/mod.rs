@@ -85,7 +85,7 @@ fn visit_layer(walk: &mut Walk, graph: &Graph, layer: &Layer, operation: &'stati
             || tensor.dims.as_ref().is_none_or(|dims| dims.iter().any(|dim| !walk.is_number(*dim)))
     }) || layer.outputs().iter().any(|port| !port.shape().is_static());
     // An index may leave a table whose lengths are all known.
-    let is_gather = operation.name() == "Gather";
+    let is_gather = operation.name == "Gather";
     if layer.bodies().is_empty() && !is_gather && !is_open {
         return walk.keep_inferred(layer);
     }
@@ -102,7 +102,7 @@ fn visit_layer(walk: &mut Walk, graph: &Graph, layer: &Layer, operation: &'stati
         let last = if port == 0 { last } else { last_of_second.filter(|_| port == 1) };
         walk.store(layer, port, outputs.next().flatten(), value, last);
     }
-    if layer.outputs().len() > 1 && matches!(operation.name(), "Split" | "VariadicSplit") {
+    if layer.outputs().len() > 1 && matches!(operation.name, "Split" | "VariadicSplit") {
         split_values(walk, graph, layer, operation);
     }
 }
@@ -127,7 +127,7 @@ fn split_values(walk: &mut Walk, graph: &Graph, layer: &Layer, operation: &'stat
 
 /// Finds the dimensions of a layer's outputs and records its constraints.
 fn apply(rule: &mut Rule) {
-    let found = match rule.operation.name() {
+    let found = match rule.operation.name {
         "Add"
         | "Subtract"
         | "Multiply"

@@ -397,7 +397,7 @@ pub(super) fn gather_nd(rule: &mut Rule) -> Option<()> {
         rule.demand_with(test, Noticed::Run, 1, Some((Reads::ForeignMemory, table)));
     }
     let mut dims = Dims::new();
-    if batch > 1 && rule.operation.revision() == 5 {
+    if batch > 1 && rule.operation.revision == 5 {
         let joined = rule.product(batches);
         dims.push(joined);
     } else {
@@ -546,7 +546,7 @@ pub(super) fn depth_and_space(rule: &mut Rule) -> Option<()> {
     let mut dims = rule.dims(0)?;
     let block = rule.attributes.int("block_size").ok()?;
     let spatial = u32::try_from(dims.len().checked_sub(2)?).ok()?;
-    let to_depth = rule.operation.name() == "SpaceToDepth";
+    let to_depth = rule.operation.name == "SpaceToDepth";
     let (side, all) = (rule.number(block), rule.number(block.checked_pow(spatial)?));
     for (axis, dim) in dims.iter_mut().enumerate().skip(1) {
         let Some(length) = *dim else { continue };
@@ -567,7 +567,7 @@ pub(super) fn batch_and_space(rule: &mut Rule) -> Option<()> {
     let (blocks, begin, end) = (rule.ints(1)?, rule.ints(2)?, rule.ints(3)?);
     let all = blocks.iter().try_fold(1_i64, |product, &block| product.checked_mul(block))?;
     let all = rule.number(all);
-    let to_batch = rule.operation.name() == "SpaceToBatch";
+    let to_batch = rule.operation.name == "SpaceToBatch";
     for (axis, dim) in dims.iter_mut().enumerate() {
         let Some(length) = *dim else { continue };
         let block = rule.number(*blocks.get(axis)?);

@@ -82,7 +82,7 @@ fn spatial(rule: &mut Rule, data: &[Length], kernel: &[Length], rounding: &str) 
 
 pub(super) fn convolution(rule: &mut Rule) -> Option<()> {
     let (data, filters) = (rule.dims(0)?, rule.dims(1)?);
-    let is_grouped = rule.operation.name() == "GroupConvolution";
+    let is_grouped = rule.operation.name == "GroupConvolution";
     let first = if is_grouped { 3 } else { 2 };
     let channels = if is_grouped { rule.product([filters[0], filters[2]]) } else { filters[1] };
     rule.same(data[1], channels, Noticed::Load, 1);
@@ -95,7 +95,7 @@ pub(super) fn convolution(rule: &mut Rule) -> Option<()> {
 
 pub(super) fn deconvolution(rule: &mut Rule) -> Option<()> {
     let (data, filters) = (rule.dims(0)?, rule.dims(1)?);
-    let is_grouped = rule.operation.name() == "GroupConvolutionBackpropData";
+    let is_grouped = rule.operation.name == "GroupConvolutionBackpropData";
     let first = if is_grouped { 3 } else { 2 };
     let channels = if is_grouped { rule.product([filters[0], filters[1]]) } else { filters[0] };
     rule.same(data[1], channels, Noticed::Load, 1);
@@ -149,7 +149,7 @@ pub(super) fn adaptive_pool(rule: &mut Rule) -> Option<()> {
 
 pub(super) fn interpolate(rule: &mut Rule) -> Option<()> {
     let mut dims = rule.dims(0)?;
-    let revision = rule.operation.revision();
+    let revision = rule.operation.revision;
     if revision == 0 {
         let axes = rule.attributes.ints("axes").ok()?;
         let sizes = rule.values(1)?;
@@ -201,7 +201,7 @@ pub(super) fn group_normalization(rule: &mut Rule) -> Option<()> {
 }
 
 pub(super) fn batch_normalization(rule: &mut Rule) -> Option<()> {
-    if rule.operation.revision() == 0 {
+    if rule.operation.revision == 0 {
         let dims = rule.dims(2)?;
         return rule.put(dims);
     }
@@ -214,7 +214,7 @@ pub(super) fn batch_normalization(rule: &mut Rule) -> Option<()> {
 }
 
 pub(super) fn recurrent(rule: &mut Rule) -> Option<()> {
-    let name = rule.operation.name();
+    let name = rule.operation.name;
     let states = if name.starts_with("LSTM") { 2 } else { 1 };
     let is_sequence = name.ends_with("Sequence");
     let (extra, weights) = if is_sequence { (1, states + 2) } else { (0, states + 1) };

@@ -42,7 +42,7 @@ fn moved_inputs(name: &str, evaluate: Evaluate) -> Option<u32> {
 impl Rule<'_, '_> {
     /// The values of the first output, if they depend on lengths.
     pub(super) fn value_of_output(&mut self) -> Option<Value> {
-        let name = self.operation.name();
+        let name = self.operation.name;
         if name == "ShapeOf" {
             let items = self.dims(0)?.iter().map(|dim| dim.map(|dim| (dim, 1))).collect::<Vec<_>>();
             return Some(Value { dims: Few::from_slice(&[items.len()]), items });
@@ -59,7 +59,7 @@ impl Rule<'_, '_> {
 
     pub(super) fn moved_value(&mut self, port: usize) -> Option<Value> {
         let evaluate = self.operation.evaluate;
-        let moved = moved_inputs(self.operation.name(), evaluate)?;
+        let moved = moved_inputs(self.operation.name, evaluate)?;
         let (Evaluate::Ends(_, by) | Evaluate::Exact(by) | Evaluate::FromBounds(by, _)) = evaluate else {
             return None;
         };
@@ -77,7 +77,7 @@ impl Rule<'_, '_> {
             } else {
                 match self.walk.exact(self.graph, output) {
                     Some(exact) => arrays.push(exact),
-                    None if self.operation.name() == "Select" && input == 0 => return None,
+                    None if self.operation.name == "Select" && input == 0 => return None,
                     None => {
                         let ints = self.ints(input)?;
                         let dims = Few::from_slice(&[ints.len()]);
@@ -94,7 +94,7 @@ impl Rule<'_, '_> {
     }
 
     fn computed_value(&mut self) -> Option<Value> {
-        let name = self.operation.name();
+        let name = self.operation.name;
         match name {
             "Add" | "Subtract" | "Multiply" | "Divide" | "FloorMod" | "Mod" | "Maximum" | "Minimum" | "Power"
             | "Equal" | "NotEqual" | "Less" | "LessEqual" | "Greater" | "GreaterEqual" | "LogicalAnd" | "LogicalOr"
@@ -257,7 +257,7 @@ impl Rule<'_, '_> {
     /// The largest value of an output whose integers grow along each axis, such as positions.
     pub(super) fn last_of_output(&mut self) -> Length {
         let of = |rule: &Self, input: usize| rule.inputs.get(input).and_then(|input| input.last);
-        match self.operation.name() {
+        match self.operation.name {
             "Range" => {
                 let (start, stop, step) = (self.single(0)?, self.single(1)?, self.single(2)?);
                 let arena = &mut self.walk.arena;

@@ -377,5 +377,5 @@ pub fn missing_weights(model: &Model) -> Option<Diagnostic> {
 fn is_stored(layer: &Layer) -> bool {
     layer.attribute("offset").is_some()
         && layer.attribute("size") != Some("0")
-        && layer.operation().is_some_and(|operation| operation.name() == "Constant")
+        && layer.operation().is_some_and(|operation| operation.name == "Constant")
 }

@@ -8,7 +8,6 @@ use typelift_promote::{ElementType, Fidelity, Kind, Loss, fidelity};
 use super::Stored;
 use crate::model::graph::{Graph, Layer};
 use crate::model::weights::Weights;
-use crate::ops::Operation;
 use crate::ops::values::array::{self, Array, Data};
 
 pub(crate) fn survives(constant: &Layer, weights: &Weights, to: ElementType) -> bool {
@@ -240,7 +239,7 @@ fn is_slice_bound(graph: &Graph, constant: &Layer) -> bool {
     let mut uses = graph.consumers(constant.id().output(0)).peekable();
     uses.peek().is_some()
         && uses.all(|to| {
-            let name = graph.layer(to.layer).and_then(Layer::operation).map_or("", Operation::name);
+            let name = graph.layer(to.layer).and_then(Layer::operation).map_or("", |row| row.name);
             ["Slice", "StridedSlice"].contains(&name) && (1..=2).contains(&to.port)
         })
 }

@@ -135,7 +135,7 @@ impl<'a> TypeSearch<'a> {
 
     /// Checks a layer that accepts its inputs: another input type may give it the declared outputs.
     pub(super) fn reconsider(&mut self, case: &Case, outputs: &Outputs, follows: bool) -> Verdict {
-        if case.operation.is_tied_when_run()
+        if case.operation.tied_when_run
             && let Some(group) = case.groups().into_iter().find(|group| case.disagree(group))
         {
             return match self.type_of_data(case, &group) {

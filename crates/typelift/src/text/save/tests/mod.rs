@@ -11,8 +11,10 @@ use std::{env, process};
 
 use tempfile::TempDir;
 
+use super::stage::interrupt;
 use super::*;
 use crate::Weights;
+use crate::base::file::FileId;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
