@@ -392,7 +392,10 @@ pub(crate) fn headline(change: &Change) -> String {
     };
     let (before, after) = (text(&change.before), text(&change.after));
     let what = match &change.values {
-        Some(values) if change.kind == ChangeKind::Constant && before == after => format!("{values} differ in {after}"),
+        Some(values) if change.kind == ChangeKind::Constant && before == after => {
+            let first = values.first.as_ref().map_or(String::new(), |first| format!("; the first at {first}"));
+            format!("{values} differ in {after}{first}")
+        }
         Some(values) => {
             let error = change.error.map_or(String::new(), |error| format!(", {error}"));
             format!("{subject}{before} → {after} ({values}{error})")

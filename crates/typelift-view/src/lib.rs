@@ -379,7 +379,10 @@ fn change(change: &typelift::explain::Change, group: usize) -> Change {
         subject: change.subject.clone(),
         before,
         after,
-        figures: change.values.map(|values| values.to_string()),
+        figures: change.values.as_ref().map(|values| match &values.first {
+            Some(first) if values.of > 1 => format!("{values}; the first at {first}"),
+            _ => values.to_string(),
+        }),
         follows: change.follows.len(),
         group,
     }

@@ -327,7 +327,7 @@ fn a_sibling_that_is_wired_otherwise_is_different() {
         numbered.map(|block| block.differs.join("; ")).collect::<Vec<_>>()
     };
     assert_eq!(differs(6), [""; 6]);
-    let words = "`out` reads `m.layers.1.out`, where its siblings read `x`";
+    let words = "`out` reads `out` of 2 blocks before, where its siblings read `out` of the block before";
     assert_eq!(differs(3), ["", "", "", words, "", ""]);
 }
 
@@ -355,6 +355,7 @@ fn a_sibling_with_exchanged_inputs_is_different() {
     };
     assert_eq!(differs(6), [""; 6]);
     assert_eq!(differs(2), ["", "", "`attn` reads `k/linear`, where its siblings read `q/linear`", "", "", ""]);
+    assert_eq!(differs(5), ["", "", "", "", "", "`attn` reads `k/linear`, where its siblings read `q/linear`"]);
 }
 
 /// The position bias that the first block of T5 computes for the others was a list of 30 counts.
@@ -449,4 +450,38 @@ fn a_model_without_blocks_is_divided_into_its_modules() {
     let [all] = &Blocks::new(&model).list[..] else { panic!("blocks") };
     let modules: Vec<_> = all.blocks.iter().map(|block| (block.name.as_str(), block.layers.len())).collect();
     assert_eq!(modules, [("m.backbone", 60), ("m.head", 60)]);
+}
+
+/// Of three blocks the first one computes more, as in T5, and one has exchanged inputs: the words of all three were "the
+/// 3 blocks differ from each other", without the exchange.
+#[test]
+fn a_sibling_is_compared_with_the_form_that_most_share_in_each_aspect() {
+    let differs = |odd: usize| {
+        let block = |at: usize| {
+            let name = format!("m.block.{at}");
+            let before = if at == 0 { "x".to_owned() } else { format!("m.block.{}.out", at - 1) };
+            let (q, k) = if at == odd { ("k", "q") } else { ("q", "k") };
+            let bias = if at == 0 {
+                "m.block.0.bias = Exp(m.block.0.sum)\nm.block.0.out = Add(m.block.0.bias, x)\n"
+            } else {
+                ""
+            };
+            let out = if at == 0 { "" } else { &format!("{name}.out = Add({name}.sum, {before})\n") };
+            format!(
+                "{name}.q/linear = ReLU({before})\n{name}.k/linear = ReLU({before})\n\
+                 {name}.attn = Subtract({name}.{q}/linear, {name}.{k}/linear)\n{name}.sum = Abs({name}.attn)\n{bias}{out}"
+            )
+        };
+        let text =
+            format!("x = Parameter : f32[2]\n{}y = Result(m.block.2.out)\n", (0..3).map(block).collect::<String>());
+        let mut model = Model::from_text(&text).unwrap();
+        assert_eq!(typelift::infer(&mut model), []);
+        let numbered = Blocks::new(&model).list.into_iter().filter(|block| block.number.is_some());
+        numbered.map(|block| block.differs.join("; ")).collect::<Vec<_>>()
+    };
+    let bias = "has 1 Exp instead of 0; computes 6 tensors in f32 instead of 5";
+    assert_eq!(differs(3), [bias, "", ""]);
+    let words = "`attn` reads `k/linear`, where its siblings read `q/linear`";
+    assert_eq!(differs(1), [bias, words, ""]);
+    assert_eq!(differs(2), [bias, "", words]);
 }

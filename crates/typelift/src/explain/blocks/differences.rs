@@ -108,7 +108,7 @@ fn types(
 /// Siblings of one form, by their positions.
 type Kind<'a> = (&'a Form, Vec<usize>);
 
-/// Describes for each sibling how it differs from the form of most of them; nothing for those of that form. Where most do
+/// Describes for each sibling how it differs from the usual form; nothing for those of that form. Where most siblings do
 /// not agree, the first sibling says that all differ.
 fn compare(flow: Flow<'_>, blocks: &[&Block]) -> Vec<Vec<String>> {
     let forms: Vec<&Form> = blocks.iter().map(|block| &block.form).collect();
@@ -120,19 +120,16 @@ fn compare(flow: Flow<'_>, blocks: &[&Block]) -> Vec<Vec<String>> {
         }
     }
     let mut words = vec![Vec::new(); forms.len()];
-    // Among equally frequent forms the first is the usual one.
-    let Some((usual, members)) = kinds.iter().rev().max_by_key(|(_, members)| members.len()) else { return words };
-    if members.len() * 2 <= forms.len() {
-        let family =
-            short(&blocks[members[0]].name).trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches(['.', '/']);
+    let Some((usual, usual_at)) = usual(flow, &kinds, blocks) else {
+        let Some(first) = blocks.first() else { return words };
+        let family = short(&first.name).trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches(['.', '/']);
         let family =
             if [NAMELESS, "block", "blocks"].contains(&family) { String::new() } else { format!(" of {family}") };
         words[0] =
             vec![format!("the {} blocks{family} differ from each other: {}", forms.len(), aspects(&kinds, blocks))];
         return words;
-    }
-    let usual_at = members[0];
-    for (form, members) in kinds.iter().filter(|(form, _)| form != usual) {
+    };
+    for (form, members) in kinds.iter().filter(|(form, _)| *form != usual) {
         let differences = form.differences(usual, &forms);
         for &at in members {
             let lent = form.wiring.lent.saturating_sub(usual.wiring.lent);
@@ -140,10 +137,41 @@ fn compare(flow: Flow<'_>, blocks: &[&Block]) -> Vec<Vec<String>> {
             words[at].extend((lent > 0).then(|| format!("computes {lends} that several siblings read")));
             words[at].extend(differences.iter().cloned());
             let is_rewired = form.operations == usual.operations && form.wiring != usual.wiring;
-            words[at].extend(is_rewired.then(|| wiring::difference(flow, blocks[at], blocks[usual_at])));
+            words[at].extend(is_rewired.then(|| wiring::difference(flow, blocks, at, usual_at)));
         }
     }
     words
+}
+
+/// The form that agrees with most siblings in each aspect, and the last sibling of this form. Of several such forms,
+/// the most frequent one is usual, or else the one with most inputs that are those of the other siblings.
+fn usual<'a>(flow: Flow<'_>, kinds: &[Kind<'a>], blocks: &[&Block]) -> Option<(&'a Form, usize)> {
+    let is_usual = |form: &Form| {
+        ASPECTS.iter().all(|(_, is_alike)| {
+            let alike = kinds.iter().filter(|(other, _)| is_alike(other, form)).map(|(_, members)| members.len());
+            alike.sum::<usize>() * 2 > blocks.len()
+        })
+    };
+    let candidates: Vec<&Kind<'_>> = kinds.iter().filter(|(form, _)| is_usual(form)).collect();
+    let most = candidates.iter().map(|(_, members)| members.len()).max()?;
+    let mut found: Vec<_> = candidates.into_iter().filter(|(_, members)| members.len() == most).collect();
+    if found.len() > 1 {
+        let reads: Vec<_> = (0..blocks.len()).map(|at| wiring::reads(flow, blocks, at)).collect();
+        let votes = |(_, members): &&Kind<'_>| {
+            let own = reads[members[0]].iter();
+            let alike = own.flat_map(|(name, read)| {
+                let others = reads.iter().filter_map(move |other| other.get(name));
+                others.flat_map(move |other| read.iter().zip(other)).filter(|(one, other)| one.is(other))
+            });
+            alike.count()
+        };
+        let most = found.iter().map(votes).max();
+        found.retain(|kind| Some(votes(kind)) == most);
+    }
+    match found[..] {
+        [(form, members)] => Some((form, *members.last()?)),
+        _ => None,
+    }
 }
 
 /// The siblings of a block, of which this many are alike: `its 11 siblings`, `9 of its 11 siblings`.

@@ -115,30 +115,72 @@ fn sources(flow: Flow<'_>, layer: LayerId) -> impl Iterator<Item = (usize, Outpu
     data.into_iter()
 }
 
-/// Describes the first layer of a block that reads something else than the same layer of its siblings.
-pub(super) fn difference(flow: Flow<'_>, own: &Block, usual: &Block) -> String {
-    named_difference(flow, own, usual).unwrap_or_else(|| "reads other tensors than its siblings".to_owned())
+/// Describes the first layer of a block that reads something else than the same layer of a usual sibling.
+pub(super) fn difference(flow: Flow<'_>, blocks: &[&Block], own: usize, usual: usize) -> String {
+    named_difference(flow, blocks, own, usual).unwrap_or_else(|| "reads other tensors than its siblings".to_owned())
 }
 
-fn named_difference(flow: Flow<'_>, own: &Block, usual: &Block) -> Option<String> {
-    let only = |one: &Block, other: &Block| {
-        let known: HashSet<u64> = other.form.wiring.hashes.iter().copied().collect();
-        let mut layers = one.form.wiring.layers.iter().filter(|(hash, _)| !known.contains(hash));
-        layers.next().and_then(|&(_, id)| flow.graph.layer(id))
+fn named_difference(flow: Flow<'_>, blocks: &[&Block], own: usize, usual: usize) -> Option<String> {
+    let only = |one: usize, other: usize| {
+        let known: HashSet<u64> = blocks[other].form.wiring.hashes.iter().copied().collect();
+        let layers = blocks[one].form.wiring.layers.iter().filter(move |(hash, _)| !known.contains(hash));
+        layers.filter_map(|&(_, id)| flow.graph.layer(id)).map(move |layer| read(flow, blocks, one, layer))
     };
-    let (layer, other) = (only(own, usual)?, only(usual, own)?);
-    let named = |block: &Block, id: LayerId| {
-        let name = plain(flow.graph.layer(id)?.name());
-        Some(name.strip_prefix(plain(&block.name)).map_or(name, |name| name.trim_start_matches(SEPARATORS)).to_owned())
+    let (mine, theirs): (Vec<_>, Vec<_>) = (only(own, usual).collect(), only(usual, own).collect());
+    let same_name = |(name, _): &Reads| theirs.iter().find(|(other, _)| other == name);
+    let pairs = mine.iter().filter_map(|it| Some((it, same_name(it)?)));
+    let changed = |((name, mine), (_, theirs)): (&Reads, &Reads)| {
+        let different =
+            |one: &[Read], other: &[Read]| one.iter().find(|it| other.iter().all(|that| !it.is(that))).cloned();
+        let moved = different(mine, theirs).zip(different(theirs, mine));
+        // Inputs that are exchanged have the same names.
+        let exchanged = || mine.iter().cloned().zip(theirs.iter().cloned()).find(|(mine, theirs)| !mine.is(theirs));
+        let (mine, theirs) = moved.or_else(exchanged)?;
+        Some(format!("{name} reads {}, where its siblings read {}", mine.name, theirs.name))
     };
-    let read = |block: &Block, layer: &Layer| {
-        let names = sources(flow, layer.id()).filter_map(|(_, source)| named(block, source.layer));
-        names.collect::<Vec<_>>()
+    pairs.chain(mine.first().zip(theirs.first())).find_map(changed)
+}
+
+/// The name of a layer, and the layers that it reads.
+type Reads = (String, Vec<Read>);
+
+#[derive(Clone)]
+pub(super) struct Read {
+    name: String,
+    layer: LayerId,
+}
+
+impl Read {
+    /// True if this is the same layer, or that of the same name in a sibling.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        self.layer == other.layer || self.name == other.name
+    }
+}
+
+/// The name of a layer as a block knows it: `` `attn/Add` ``, or `` `attn/Add` of the block before``.
+fn named(blocks: &[&Block], at: usize, layer: &Layer) -> String {
+    let name = plain(layer.name());
+    let mut owners = std::iter::once(at).chain(0..blocks.len());
+    let Some(owner) = owners.find(|&owner| blocks[owner].layers.contains(&layer.id())) else {
+        return format!("`{name}`");
     };
-    let (mine, theirs) = (read(own, layer), read(usual, other));
-    let different = |one: &[String], other: &[String]| one.iter().find(|name| !other.contains(name)).cloned();
-    let changed = different(&mine, &theirs).zip(different(&theirs, &mine));
-    // Inputs that are exchanged have the same names.
-    let (mine, theirs) = changed.or_else(|| mine.into_iter().zip(theirs).find(|(mine, theirs)| mine != theirs))?;
-    Some(format!("`{}` reads `{mine}`, where its siblings read `{theirs}`", named(own, layer.id())?))
+    let inner = name.strip_prefix(plain(&blocks[owner].name)).unwrap_or(name).trim_start_matches(SEPARATORS);
+    match at.checked_sub(owner) {
+        Some(0) => format!("`{inner}`"),
+        Some(1) => format!("`{inner}` of the block before"),
+        Some(back) => format!("`{inner}` of {back} blocks before"),
+        None => format!("`{name}`"),
+    }
+}
+
+fn read(flow: Flow<'_>, blocks: &[&Block], at: usize, layer: &Layer) -> Reads {
+    let inputs = sources(flow, layer.id()).filter_map(|(_, source)| flow.graph.layer(source.layer));
+    let inputs = inputs.map(|source| Read { name: named(blocks, at, source), layer: source.id() });
+    (named(blocks, at, layer), inputs.collect())
+}
+
+/// The layers that each layer of a block reads, by name.
+pub(super) fn reads(flow: Flow<'_>, blocks: &[&Block], at: usize) -> HashMap<String, Vec<Read>> {
+    let layers = blocks[at].layers.iter().filter_map(|&id| flow.graph.layer(id));
+    layers.filter(|layer| flow.is_data(layer.id())).map(|layer| read(flow, blocks, at, layer)).collect()
 }

@@ -368,21 +368,21 @@ impl<'a> Comparison<'a> {
             _ => None,
         };
         // The values are equal, but stored in another type, so only the precision differs.
-        let precision = |values: Option<ValueChange>| {
+        let precision = |values: Option<&ValueChange>| {
             let is_other = !is_stored_alike && before.shape() == after.shape();
             let rows = schemes.iter().flatten().find_map(|(_, rows)| rows.as_ref());
             let of_range = || match (rows, &bytes) {
                 (Some(rows), (Some(before), Some(after))) => values::error_of_range(rows, (old, before), (new, after)),
                 _ => None,
             };
-            let error = values.filter(|_| is_other).map(|values| values.error());
+            let error = values.filter(|_| is_other).map(ValueChange::error);
             error.map(|error| ValueError { max_of_range: of_range(), ..error })
         };
         let mut found = Vec::new();
         if before.element_type() != after.element_type() {
             let difference = Difference::new(ChangeKind::Type, before.element_type(), after.element_type());
             let values = figures();
-            found.push(Difference { error: precision(values), values, ..difference });
+            found.push(Difference { error: precision(values.as_ref()), values, ..difference });
         }
         if before.shape() != after.shape() {
             found.push(Difference::new(ChangeKind::Shape, before.shape(), after.shape()));
@@ -399,7 +399,7 @@ impl<'a> Comparison<'a> {
             let (before, after) = (text(old, &scope.before, scheme), text(new, &scope.after, scheme_now));
             let difference = Difference::new(ChangeKind::Constant, before, after);
             let values = figures();
-            found.push(Difference { error: precision(values), values, ..difference });
+            found.push(Difference { error: precision(values.as_ref()), values, ..difference });
         }
         found
     }

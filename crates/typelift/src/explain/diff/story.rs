@@ -209,7 +209,10 @@ fn line<'a>(group: &Alike<'a>) -> StoryLine<'a> {
                 let (old, new) = if old == new { (before.as_str(), after.as_str()) } else { (old, new) };
                 format!(" in {}: {old} → {new}", module(&change.path))
             }
-            ([change], _) if change.operation == "Const" => format!(" in {}", change.path),
+            ([change], _) if change.operation == "Const" => {
+                let values = change.values.as_ref().map_or_else(String::new, |values| format!(", {values}"));
+                format!(" in {}{values}", change.path)
+            }
             ([_], _) => String::new(),
             _ => format!(", {}", group.places()),
         };

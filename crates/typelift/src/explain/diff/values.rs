@@ -8,14 +8,14 @@ use typelift_promote::ElementType;
 
 use crate::base::progress::poll;
 use crate::findings::{grouped, short};
-use crate::model::graph::Layer;
+use crate::model::graph::{Layer, OutputPort};
 use crate::model::weights::{Weights, byte_size, stored_size};
 use crate::ops::values::array::{Array, Data};
 use crate::ops::values::conversion::CHUNK;
 use crate::precision::schemes::Rows;
 
 /// Difference between the values of two constants with the same shape.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ValueChange {
     /// The number of values that differ.
@@ -27,6 +27,9 @@ pub struct ValueChange {
     /// The largest relative difference of a value that is not zero.
     #[serde(skip)]
     pub relative: f64,
+    /// The index of the first value that differs, and the values in both models: `[0,5]: 0.5 → 0.25`.
+    #[serde(skip)]
+    pub first: Option<String>,
 }
 
 /// Error of a constant's values after they were stored in another type.
@@ -90,10 +93,33 @@ pub(super) fn compare(before: (&Layer, &[u8]), after: (&Layer, &[u8])) -> Option
     for start in (0..of).step_by(CHUNK as usize) {
         poll();
         let length = CHUNK.min(of - start);
-        change
-            .add(&chunk(a.element_type(), before.1, start, length)?, &chunk(b.element_type(), after.1, start, length)?);
+        let arrays =
+            (chunk(a.element_type(), before.1, start, length)?, chunk(b.element_type(), after.1, start, length)?);
+        if change.first.is_none() {
+            change.first = first(&arrays.0, &arrays.1, start, b);
+        }
+        change.add(&arrays.0, &arrays.1);
     }
     Some(change)
+}
+
+/// Describes the first value that differs: `[0,5]: 0.5 → 0.25`. `start` is the position of the arrays in the constant.
+fn first(before: &Array, after: &Array, start: u64, port: &OutputPort) -> Option<String> {
+    let [old, new] = [before, after].map(Array::to_floats);
+    let at = old.iter().zip(&new).position(|(old, new)| old.to_bits() != new.to_bits())?;
+    let text = |array: &Array, value: f64| match array.element_type.bits() <= 32 && array.element_type.is_float() {
+        true => (value as f32).to_string(),
+        false => value.to_string(),
+    };
+    let mut left = start + at as u64;
+    let mut index: Vec<String> = Vec::new();
+    for dim in port.shape().dims()?.iter().rev() {
+        let length = u64::try_from(dim.value()?).ok()?;
+        index.insert(0, (left % length).to_string());
+        left /= length;
+    }
+    let place = if index.is_empty() { String::new() } else { format!("[{}]: ", index.join(",")) };
+    Some(format!("{place}{} → {}", text(before, old[at]), text(after, new[at])))
 }
 
 pub(super) fn error_of_range(rows: &Rows, before: (&Layer, &[u8]), after: (&Layer, &[u8])) -> Option<f64> {
