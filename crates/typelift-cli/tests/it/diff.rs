@@ -281,4 +281,51 @@ fn what_a_rewriting_made_of_layers_is_one_line_of_the_story() {
         )
     };
     assert_eq!(story(&replaced), ["replaced: 2 ReLU : f32 by 1 Tanh : f32, in each of layers.0–3"]);
+    // A layer that comes where another one does not go replaces nothing.
+    let moved = |at: usize, after: bool| {
+        let (name, next) = (format!("m.layers.{at}"), at + 1);
+        let (first, last) = if after {
+            (format!("h{at}"), format!("{name}.new"))
+        } else {
+            (format!("{name}.old"), format!("{name}.c"))
+        };
+        let old = if after { String::new() } else { format!("{name}.old = ReLU(h{at})\n") };
+        let new = if after { format!("{name}.new = Tanh({name}.c)\n") } else { String::new() };
+        format!(
+            "{old}{name}.a = Abs({first})\n{name}.b = Sin({name}.a)\n{name}.c = Cos({name}.b)\n{new}h{next} = Exp({last})\n"
+        )
+    };
+    assert_eq!(
+        story(&moved),
+        ["removed: ReLU : f32, in each of layers.0–3", "added: Tanh : f32, in each of layers.0–3"]
+    );
+    // One number for all blocks, instead of one in each: its users read equal values.
+    let merged = |at: usize, after: bool| {
+        let (name, next) = (format!("m.layers.{at}"), at + 1);
+        let number = match (after, at) {
+            (false, _) => format!("{name}.two = Const([2]) : f32[1,1]\n"),
+            (true, 0) => "two = Const([2]) : f32[]\n".to_owned(),
+            (true, _) => String::new(),
+        };
+        let two = if after { "two".to_owned() } else { format!("{name}.two") };
+        format!(
+            "{number}{name}.a = Power(h{at}, {two})\n{name}.b = Sin({name}.a)\n{name}.c = Cos({name}.b)\nh{next} = Exp({name}.c)\n"
+        )
+    };
+    assert_eq!(story(&merged)[0], "merged: constants of equal values, in each of layers.0–2");
+}
+
+/// The worst difference did not say which value changed.
+#[test]
+fn the_first_value_that_differs_has_its_index_and_both_numbers() {
+    let model = |value: &str| {
+        let text = format!(
+            "x = Parameter : f32[3]\nw = Const([1,2,3,4,5,6,7,8,{value}]) : f32[3,3]\ny = Add(x, w)\nz = Result(y)"
+        );
+        typelift::Model::from_text(&text).unwrap()
+    };
+    let (before, after) = (model("0.1"), model("0.7"));
+    let diff = typelift::diff(&before, &after);
+    assert_eq!(diff.changes[0].values.as_ref().unwrap().first.as_deref(), Some("[2,2]: 0.1 → 0.7"));
+    assert_eq!(diff.story(), ["changed: values of Const f32 in w, 1 of 9 values, at most 0.6"]);
 }

@@ -138,6 +138,7 @@ impl<'a> Comparison<'a> {
                 self.compare_pair(&mut scope, a, b);
             }
         }
+        self.find_successors(&scope);
         for (b, consequence) in std::mem::take(&mut scope.deferred) {
             match scope.first {
                 Some(cause) => self.follow(cause, consequence),
@@ -148,6 +149,35 @@ impl<'a> Comparison<'a> {
             }
         }
         scope.first
+    }
+
+    /// Finds the layers that compute what removed layers did: added ones, and consumers that have changed, too.
+    fn find_successors(&mut self, scope: &GraphPair<'a>) {
+        let kinds = [ChangeKind::Added, ChangeKind::Operation, ChangeKind::Attribute, ChangeKind::Input];
+        let here = |change: &Change| change.layer.place == scope.place;
+        let changes = self.changes.iter().map(|(_, change)| change).filter(|change| here(change));
+        let changed = changes.filter(|change| kinds.contains(&change.kind) && !change.is_merged);
+        let changed: HashSet<LayerId> = changed.map(|change| change.layer.id).collect();
+        let mut found = HashMap::<LayerId, LayerId>::default();
+        for (b, a) in scope.pairs.of_after.iter().enumerate().filter_map(|(b, a)| Some((b, (*a)?))) {
+            for (old, new) in scope.before.feeds[a].iter().zip(&scope.after.feeds[b]) {
+                let added = new.filter(|&(there, _)| scope.pairs.of_after[there].is_none());
+                let successor = scope.after.layers[added.map_or(b, |(there, _)| there)].id();
+                let mut pending: Vec<Feed> = if changed.contains(&successor) { vec![*old] } else { Vec::new() };
+                while let Some(Some((at, _))) = pending.pop() {
+                    let id = scope.before.layers[at].id();
+                    if scope.pairs.of_before[at].is_none() && !found.contains_key(&id) {
+                        found.insert(id, successor);
+                        pending.extend(&scope.before.feeds[at]);
+                    }
+                }
+            }
+        }
+        for (_, change) in self.changes.iter_mut().filter(|(_, change)| change.kind == ChangeKind::Removed) {
+            if here(change) {
+                change.into = found.get(&change.layer.id).copied();
+            }
+        }
     }
 
     fn report_removed_layers(&mut self, scope: &mut GraphPair<'a>) {
@@ -199,12 +229,14 @@ impl<'a> Comparison<'a> {
             self.follow(cause, difference.follows(scope.place.path_to(layer.name())));
             return Some(cause);
         }
-        if is_lone && !side.alive[at] || !is_lone && is_replaced_by_equal(scope, kind, at) {
+        if is_lone && !side.alive[at] || !is_lone && is_replaced_by(scope, kind, at, Side::is_equal_constant) {
             return None;
         }
         let (before, after) = of_side(expression(side, at));
         let layers = if is_added { (None, Some(layer)) } else { (Some(layer), None) };
-        Some(self.push(scope, rank, layers, Difference::between(kind, before, after)))
+        let change = self.push(scope, rank, layers, Difference::between(kind, before, after));
+        self.changes[change].1.is_merged = !is_lone && is_replaced_by(scope, kind, at, Side::has_values_of);
+        Some(change)
     }
 
     /// Notes the block of each changed layer.
@@ -256,6 +288,8 @@ impl<'a> Comparison<'a> {
             before_line,
             after_line,
             is_stored: false,
+            is_merged: false,
+            into: None,
             follows: Vec::new(),
         };
         self.changes.push((place, change));
@@ -449,12 +483,15 @@ impl<'a> Comparison<'a> {
             let removed = old.filter(|&(a, _)| scope.pairs.of_before[a].is_none()).and_then(|(a, _)| scope.removed[a]);
             let texts = (tensor(&scope.before, old), tensor(&scope.after, new));
             let difference = Difference::new(ChangeKind::Input, texts.0, texts.1).of(format_args!("input {input}"));
-            let is_rewired = match (old, new) {
-                (Some(old), Some(new)) => is_rewired(scope, old, new),
-                _ => false,
+            let (is_rewired, is_merged) = match (old, new) {
+                (Some(old), Some(new)) => {
+                    (is_rewired(scope, old, new), scope.before.has_values_of(old.0, &scope.after, new.0))
+                }
+                _ => (false, false),
             };
             let cause = added.or(removed).filter(|_| !is_rewired);
             let change = self.explain(scope, b, cause, difference);
+            self.changes[change].1.is_merged |= is_merged && cause.is_none();
             if cause.is_none() {
                 own = own.or(Some(change));
             }
@@ -712,7 +749,12 @@ fn names(scope: &GraphPair<'_>, a: usize, b: usize) -> Option<Difference> {
 
 /// True if a constant that only one model has needs no change of its own: each of its consumers is missing in the other
 /// model too, or uses an equal constant there.
-fn is_replaced_by_equal(scope: &GraphPair<'_>, kind: ChangeKind, at: usize) -> bool {
+fn is_replaced_by<'a>(
+    scope: &GraphPair<'a>,
+    kind: ChangeKind,
+    at: usize,
+    is_equal: fn(&Side<'a>, usize, &Side<'_>, usize) -> bool,
+) -> bool {
     let (side, other, pairs) = match kind {
         ChangeKind::Added => (&scope.after, &scope.before, &scope.pairs.of_after),
         _ => (&scope.before, &scope.after, &scope.pairs.of_before),
@@ -721,7 +763,7 @@ fn is_replaced_by_equal(scope: &GraphPair<'_>, kind: ChangeKind, at: usize) -> b
         && side.uses[at].iter().all(|use_| {
             let Some(user) = pairs[use_.layer] else { return true };
             match other.feeds[user].get(use_.input as usize) {
-                Some(feed) => feed.is_some_and(|(there, _)| side.is_equal_constant(at, other, there)),
+                Some(feed) => feed.is_some_and(|(there, _)| is_equal(side, at, other, there)),
                 None => side.is_default_input(use_.layer, use_.input as usize),
             }
         })

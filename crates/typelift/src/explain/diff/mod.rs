@@ -205,6 +205,13 @@ pub struct Change {
     /// True for a layer that computes from constants alone. If it was removed, its value was folded into a constant.
     #[serde(skip)]
     pub(crate) is_stored: bool,
+    /// True for an input that leads to another constant of the same values, and for the constant that it led to.
+    #[serde(skip)]
+    pub(crate) is_merged: bool,
+    /// For a removed layer: the layer of the second model that computes what its consumers read now, if it is added or
+    /// changed.
+    #[serde(skip)]
+    pub(crate) into: Option<LayerId>,
     /// The consequences of this change, in the order of the graph.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub follows: Vec<Consequence>,

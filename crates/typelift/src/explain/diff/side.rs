@@ -122,6 +122,15 @@ impl<'a> Side<'a> {
         self.is_constant(at)
             && other.is_constant(there)
             && self.form(at) == other.form(there)
+            && self.has_values_of(at, other, there)
+    }
+
+    /// True for constants of one type with the same values, maybe in other shapes.
+    pub(super) fn has_values_of(&self, at: usize, other: &Side<'_>, there: usize) -> bool {
+        let ty = |side: &Side<'_>, at: usize| side.holder(at).outputs().first().map(|port| port.element_type());
+        self.is_constant(at)
+            && other.is_constant(there)
+            && ty(self, at) == ty(other, there)
             && self.bytes(at).is_some_and(|known| other.bytes(there).is_some_and(|it| it == known))
     }
 

@@ -1,6 +1,6 @@
 //! Summary of the differences in a few lines.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
 
 use super::{Alike, BlockChange, Change, ChangeKind, Diff, alike, ranges};
@@ -8,7 +8,7 @@ use crate::base::hash::{HashMap, HashSet};
 use crate::explain::blocks::{Block, Blocks};
 use crate::findings::{grouped, size};
 use crate::infer::blocks::{parts, plain, roles};
-use crate::model::graph::{LayerId, Model};
+use crate::model::graph::{LayerId, Model, Place};
 
 /// Maximum number of lines in the summary.
 const MOST: usize = 5;
@@ -58,10 +58,10 @@ impl Diff {
         let mut lines = self.blocks();
         lines.extend(stored(&apart.iter().filter(is_stored).copied().collect::<Vec<_>>()));
         let rest = apart.iter().filter(|change| !is_stored(change) && !is_named(change)).copied();
-        let (mut groups, constants): (Vec<Alike<'_>>, Vec<_>) =
-            alike(rest).into_iter().partition(|group| !is_constant(group));
-        groups.sort_by_key(|group| std::cmp::Reverse(group.changes.len()));
-        let mut groups = rewritten(groups);
+        let (merged, rest): (Vec<&Change>, Vec<_>) = rest.partition(|change| change.is_merged);
+        let (mut groups, constants) = rewritten(rest);
+        groups.extend(equal_constants(merged));
+        groups.sort_by_key(|line| std::cmp::Reverse(line.changes.len()));
         // Constants mostly come and go with their users, so they are told only if nothing else is.
         let told = if groups.is_empty() { constants.len() } else { groups.len() };
         groups.extend(constants.iter().map(line));
@@ -142,53 +142,94 @@ fn is_constant(group: &Alike<'_>) -> bool {
     group.changes.iter().all(|change| is_whole(change) && change.operation == "Const")
 }
 
-/// Describes groups of equal changes, those that one rewriting made in one line: `fused: Transpose : f32 into Transpose,
-/// in each of layer.0–11` or `replaced: 4 Slice : f32 by 2 VariadicSplit : f32, f32, in each of layers.0–7`.
-fn rewritten<'a>(groups: Vec<Alike<'a>>) -> Vec<StoryLine<'a>> {
-    let kind = |group: &Alike<'_>| group.changes.first().map(|change| change.kind);
-    let of_removed = |group: &&Alike<'a>| kind(group) == Some(ChangeKind::Removed) && !group.changes[0].is_stored;
-    let mut partners = HashMap::<usize, (String, Vec<usize>)>::default();
-    for (at, removed) in groups.iter().enumerate().filter(|(_, group)| of_removed(group)) {
-        let is_free = |other: &usize| !partners.values().any(|(_, others)| others.contains(other));
-        let is_near =
-            |other: &Alike<'_>| other.family == removed.family && other.blocks.keys().eq(removed.blocks.keys());
-        let mut added =
-            groups.iter().enumerate().filter(|(_, other)| kind(other) == Some(ChangeKind::Added) && is_near(other));
-        // The layers that use a removed layer, and were changed themselves.
-        let follows = removed.changes.iter().flat_map(|change| &change.follows);
-        let users: HashSet<&str> = follows.filter(|it| it.kind == ChangeKind::Input).map(|it| &*it.path).collect();
-        let is_user = |other: &Alike<'_>| {
-            let is_whole = matches!(kind(other), Some(ChangeKind::Added | ChangeKind::Removed));
-            !is_whole && other.changes.iter().all(|change| users.contains(&*change.path))
-        };
-        let changed: Vec<usize> =
-            (0..groups.len()).filter(|other| is_user(&groups[*other]) && is_free(other)).collect();
-        let found = match (added.next().filter(|(other, _)| is_free(other)), changed.first()) {
-            (Some((other, by)), _) if !removed.blocks.is_empty() => {
-                let [count, by_count] = [removed, by].map(|it| it.in_each().unwrap_or(it.changes.len()));
-                let each = if removed.in_each().is_some() { "in each of " } else { "in " };
-                let text =
-                    format!("replaced: {count} {} by {by_count} {}, {each}{}", removed.what, by.what, removed.range());
-                Some((text, vec![other]))
-            }
-            (_, Some(&first)) if users.len() == removed.changes.len() => {
-                let into = &groups[first].changes[0].operation;
-                Some((format!("fused: {} into {into}, {}", removed.what, removed.places()), changed))
-            }
-            _ => None,
-        };
-        partners.extend(found.map(|found| (at, found)));
+/// Describes equal changes, those that one rewriting made in one line: `fused: Transpose : f32 into Transpose, in each of
+/// layer.0–11` or `replaced: 4 Slice : f32 by 2 VariadicSplit : f32, f32, in each of layers.0–7`. Returns the groups of
+/// constants apart.
+fn rewritten(changes: Vec<&Change>) -> (Vec<StoryLine<'_>>, Vec<Alike<'_>>) {
+    let there: HashSet<_> = changes.iter().filter(|it| it.kind != ChangeKind::Removed).map(|it| place(it)).collect();
+    let successor = |change: &Change| {
+        let own = change.into.filter(|_| !change.is_stored && change.operation != "Const");
+        own.map(|id| (change.layer.place.clone(), id)).filter(|place| there.contains(place))
+    };
+    let (gone, rest): (Vec<&Change>, Vec<&Change>) = changes.into_iter().partition(|it| successor(it).is_some());
+    let mut sources = HashMap::<_, Vec<&Change>>::default();
+    for change in gone {
+        sources.entry(successor(change)).or_default().push(change);
     }
-    let taken: HashSet<usize> = partners.values().flat_map(|(_, others)| others.iter().copied()).collect();
-    let lines =
-        groups.iter().enumerate().filter(|(at, _)| !taken.contains(at)).map(|(at, group)| match partners.get(&at) {
-            Some((text, others)) => {
-                let others = others.iter().flat_map(|&other| &groups[other].changes);
-                StoryLine { text: text.clone(), changes: group.changes.iter().chain(others).copied().collect() }
-            }
-            None => line(group),
+    let (constants, groups): (Vec<_>, Vec<Alike<'_>>) = alike(rest).into_iter().partition(is_constant);
+    let mut groups = VecDeque::from(groups);
+    let mut lines = Vec::new();
+    while let Some(group) = groups.pop_front() {
+        let places: HashSet<_> = group.changes.iter().map(|it| place(it)).collect();
+        let gone: Vec<&Change> =
+            group.changes.iter().filter_map(|it| sources.remove(&Some(place(it)))).flatten().collect();
+        if gone.is_empty() {
+            lines.push(line(&group));
+            continue;
+        }
+        let text = replaced(&alike(gone.iter().copied()), &group);
+        let mut changes = [gone, group.changes].concat();
+        // Other changes of the same layers follow from this one.
+        groups.retain(|other| {
+            let is_part = other.changes.iter().all(|it| places.contains(&place(it)));
+            changes.extend(other.changes.iter().filter(|_| is_part));
+            !is_part
         });
-    lines.collect()
+        lines.push(StoryLine { text, changes });
+    }
+    (lines, constants)
+}
+
+fn place(change: &Change) -> (Place, LayerId) {
+    (change.layer.place.clone(), change.layer.id)
+}
+
+/// Describes removed layers and those that compute the same now.
+fn replaced(gone: &[Alike<'_>], by: &Alike<'_>) -> String {
+    let is_each = by.in_each().is_some()
+        && gone
+            .iter()
+            .all(|it| it.in_each().is_some() && it.family == by.family && it.blocks.keys().eq(by.blocks.keys()));
+    let count = |it: &Alike<'_>| it.in_each().filter(|_| is_each).unwrap_or(it.changes.len());
+    let mut counts: Vec<(&str, usize)> = Vec::new();
+    for it in gone {
+        let operation = if gone.len() == 1 { &it.what } else { &it.changes[0].operation };
+        match counts.iter_mut().find(|(known, _)| known == operation) {
+            Some((_, all)) => *all += count(it),
+            None => counts.push((operation, count(it))),
+        }
+    }
+    let mut list: Vec<String> = counts.iter().take(KINDS).map(|(what, count)| format!("{count} {what}")).collect();
+    list.extend((counts.len() > KINDS).then(|| format!("{} more kinds", counts.len() - KINDS)));
+    let range = by.range();
+    let range = if range.is_empty() { range } else { format!(", in {}{range}", if is_each { "each of " } else { "" }) };
+    let first = by.changes[0];
+    match (first.kind, gone) {
+        (ChangeKind::Added, _) => format!("replaced: {} by {} {}{range}", list.join(", "), count(by), by.what),
+        (_, [one]) => format!("fused: {} into {}, {}", one.what, first.operation, one.places()),
+        _ => format!("fused: {} into {} {}{range}", list.join(", "), count(by), first.operation),
+    }
+}
+
+/// Maximum number of operations that one line lists.
+const KINDS: usize = 5;
+
+/// Describes inputs that lead to another constant of the same values, and the constants that they led to.
+fn equal_constants(changes: Vec<&Change>) -> Option<StoryLine<'_>> {
+    let groups = alike(changes.iter().copied().filter(|change| change.kind == ChangeKind::Input));
+    let mut all: Option<Alike<'_>> = None;
+    for group in groups.into_iter().filter(|group| !group.blocks.is_empty()) {
+        match &mut all {
+            Some(all) if all.family == group.family => {
+                all.changes.extend(group.changes);
+                group.blocks.into_iter().for_each(|(block, count)| *all.blocks.entry(block).or_default() += count);
+            }
+            Some(_) => {}
+            None => all = Some(group),
+        }
+    }
+    let all = all.filter(|all| all.changes.len() > 1).map_or_else(String::new, |all| format!(", {}", all.places()));
+    (!changes.is_empty()).then(|| StoryLine { text: format!("merged: constants of equal values{all}"), changes })
 }
 
 /// Describes equal changes: `folded: Transpose : f32, in each of layer.0–11`.
