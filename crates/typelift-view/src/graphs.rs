@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 use typelift::explain::blocks::{Block, Blocks};
 use typelift::explain::map::{Role, Ways};
 use typelift::findings::{Lines, size};
-use typelift::graph::{Direction, OutputPort, Place, PortMapEntry};
+use typelift::graph::{Body, Direction, OutputPort, Place, PortMapEntry};
 use typelift::ops::{self, LayerKind};
 use typelift::precision::schemes::{self, Scheme};
 use typelift::promote::ElementType;
@@ -18,7 +18,7 @@ const MANY_BOXES: usize = 60;
 /// A constant with at most this many values shows them in the line of its consumer.
 const FEW_VALUES: u64 = 6;
 
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub(crate) struct Drawn<'a> {
     /// The names of the surrounding bodies, `loop/body`; empty for the model's own graph.
     pub(crate) path: String,
@@ -33,7 +33,13 @@ pub(crate) struct Drawn<'a> {
     pub(crate) hidden: Vec<(Cow<'a, str>, Vec<Cow<'a, str>>)>,
     /// The paths of a body's Parameters, each with the input of the layer around it that enters there.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) entries: Vec<(Cow<'a, str>, i64)>,
+    pub(crate) entries: Vec<(Cow<'a, str>, usize)>,
+    /// The paths of a body's Results, each with the output of the layer around it that it becomes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) exits: Vec<(Cow<'a, str>, usize)>,
+    /// The paths of a Result and of the Parameter that has its value in the next iteration.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) back: Vec<(Cow<'a, str>, Cow<'a, str>)>,
 }
 
 /// A side of a comparison.
@@ -229,8 +235,8 @@ struct Pending<'a> {
     place: Place,
     /// The graph and the box that contain it.
     holder: Option<(usize, usize)>,
-    /// The links of a body with the layer around it.
-    links: &'a [PortMapEntry],
+    /// The body, and the layer around it.
+    body: Option<(&'a Layer, &'a Body)>,
 }
 
 pub(crate) fn drawn<'a>(
@@ -243,8 +249,8 @@ pub(crate) fn drawn<'a>(
     let own = shapes.is_none().then(|| typelift::shapes(model));
     let Some(shapes) = shapes.or(own.as_ref()) else { return list };
     let source = Source { model, lines: Lines::new(model.source().clone()), shapes };
-    let mut pending = vec![Pending { place: Place::default(), holder: None, links: &[] }];
-    while let Some(Pending { place, holder, links }) = pending.pop() {
+    let mut pending = vec![Pending { place: Place::default(), holder: None, body: None }];
+    while let Some(Pending { place, holder, body }) = pending.pop() {
         let Some((place, (graph, ways))) = graphs.get_key_value(&place) else { continue };
         let at = list.len();
         let (groups, group_of) = groups(blocks, place);
@@ -259,17 +265,39 @@ pub(crate) fn drawn<'a>(
         for layer in graph.layers() {
             for (number, body) in layer.bodies().iter().enumerate() {
                 let holder = of_layer.get(&layer.id()).map(|&node| (at, node));
-                pending.push(Pending { place: place.body(layer.id(), number), holder, links: &body.port_map });
+                pending.push(Pending { place: place.body(layer.id(), number), holder, body: Some((layer, body)) });
             }
         }
         let hidden = hidden(graph, place, &boxes.folded, &constant);
-        let inputs = links.iter().filter(|link| link.direction == Direction::Input);
-        let inner = inputs.filter_map(|link| Some((graph.layer(link.internal_layer_id)?, link.external_port_id)));
-        let entries = inner.map(|(layer, input)| (path(place, layer), input)).collect();
-        let path = place.path().to_owned();
-        list.push(Drawn { path, holder, nodes: boxes.nodes, edges: boxes.edges, groups, hidden, entries });
+        let inner = |id: LayerId| Some(path(place, graph.layer(id)?));
+        let links = |direction: Direction| {
+            let all = body.into_iter().flat_map(|(layer, body)| body.port_map.iter().map(move |link| (layer, link)));
+            let wanted = all.filter(|(_, link)| link.direction == direction);
+            wanted.filter_map(|(layer, link)| Some((inner(link.internal_layer_id)?, outer(layer, link)?))).collect()
+        };
+        let back = body.into_iter().flat_map(|(_, body)| &body.back_edges);
+        list.push(Drawn {
+            path: place.path().to_owned(),
+            holder,
+            entries: links(Direction::Input),
+            exits: links(Direction::Output),
+            back: back.filter_map(|edge| Some((inner(edge.from)?, inner(edge.to)?))).collect(),
+            nodes: boxes.nodes,
+            edges: boxes.edges,
+            groups,
+            hidden,
+        });
     }
     list
+}
+
+/// The position of the port of a layer to which its body is linked.
+fn outer(layer: &Layer, link: &PortMapEntry) -> Option<usize> {
+    let is_linked = |id: u64| i64::try_from(id) == Ok(link.external_port_id);
+    match link.direction {
+        Direction::Input => layer.inputs().iter().position(|port| is_linked(port.id())),
+        Direction::Output => layer.outputs().iter().position(|port| is_linked(port.id())),
+    }
 }
 
 fn groups<'a>(blocks: &'a Blocks, place: &Place) -> (Vec<Group<'a>>, HashMap<LayerId, usize>) {

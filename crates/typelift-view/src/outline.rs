@@ -94,8 +94,7 @@ pub(crate) fn drawn<'a>(model: &'a Model, blocks: &'a Blocks) -> Drawn<'a> {
         let port = graph.output(from).filter(|_| start != end && seen.insert((start, end)))?;
         Some(Edge { from: start, to: end, element_type: port.element_type().name(), shape: String::new(), only: None })
     });
-    let (path, hidden, entries) = Default::default();
-    Drawn { path, holder: None, nodes, edges: edges.collect(), groups, hidden, entries }
+    Drawn { nodes, edges: edges.collect(), groups, ..Drawn::default() }
 }
 
 pub(crate) fn names<'a>(model: &'a Model, blocks: &Blocks) -> Vec<Name<'a>> {

@@ -2,6 +2,7 @@
 
 use foldhash::HashMap;
 use serde::Serialize;
+use typelift::promote::{ElementType, fidelity};
 use typelift::{Graph, Layer};
 use typelift_run::execution::{AddedLayer, Became, Kernels, Led, Ran, RanLayer};
 
@@ -55,6 +56,11 @@ struct Added<'a> {
     to: Option<&'a str>,
     exec: &'a str,
     text: String,
+    /// The types of the input and the output.
+    types: (&'static str, &'static str),
+    /// The possible loss, empty if nothing is lost; `None` if the type stays.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    loses: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     us: Option<u64>,
 }
@@ -123,7 +129,13 @@ fn added<'a>(graph: &'a Graph, ran: &'a Ran) -> Vec<Added<'a>> {
         let ends = ends(graph, &known, layer);
         let [from, to] = [&layer.from, &layer.to].map(|types| types.first().copied().unwrap_or("?"));
         let text = format!("{} {from} → {to}", layer.ty);
-        Added { from: ends.map(|ends| ends.0), to: ends.map(|ends| ends.1), exec: &layer.exec, text, us: layer.us }
+        let loss = ElementType::from_name(from).zip(ElementType::from_name(to)).filter(|_| from != to);
+        let loses = loss.and_then(|(from, to)| fidelity(from, to)).map(|loss| match loss.is_exact() {
+            true => String::new(),
+            false => loss.to_string(),
+        });
+        let [from_layer, to_layer] = [ends.map(|ends| ends.0), ends.map(|ends| ends.1)];
+        Added { from: from_layer, to: to_layer, exec: &layer.exec, text, types: (from, to), loses, us: layer.us }
     });
     added.collect()
 }

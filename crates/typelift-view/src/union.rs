@@ -21,8 +21,7 @@ pub(crate) fn union<'a>(mut graphs: Vec<Drawn<'a>>, before: Vec<Drawn<'a>>, twin
         let at = graphs[..seen.len()].iter().position(|graph| graph.path == old.path);
         let at = at.unwrap_or_else(|| {
             let path = old.path.clone();
-            let (nodes, edges, groups, hidden, entries) = Default::default();
-            graphs.push(Drawn { path, holder, nodes, edges, groups, hidden, entries });
+            graphs.push(Drawn { path, holder, ..Drawn::default() });
             graphs.len() - 1
         });
         if let Some(seen) = seen.get_mut(at) {

@@ -61,6 +61,8 @@ const bitsOf = (type) => BITS[type] ?? (Number(type.replace(/\D/g, "")) || 0);
 const grouped = (number) => number.toLocaleString("en");
 const plural = (count, what) => `${grouped(count)} ${count === 1 ? what : what.endsWith("x") ? what + "es" : what + "s"}`;
 const cut = (text, room) => text.length > room ? text.slice(0, Math.max(1, room - 1)) + "…" : text;
+// A name without its middle. Names that differ mostly differ at the end.
+const shortName = (text, room) => text.length > room ? text.slice(0, Math.ceil((room - 1) / 3)) + "…" + text.slice(text.length - Math.floor((room - 1) * 2 / 3)) : text;
 const last = (name) => name.split("/").pop() || name;
 // A number with a unit, `30 K`.
 function scaled(number, units) {
@@ -118,6 +120,9 @@ for (const graph of data.graphs) {
   graph.open = true;
 }
 // The input of the layer around a body that enters at each Parameter of the body, by path.
+const outerOutputs = new Map(data.graphs.flatMap(({ exits = [], up }) => exits.filter(([, output]) => up?.outputs[output]).map(([path, output]) => [path, { around: up, output }])));
+// The value of a Result in a body that a Parameter has in the next iteration, as arrows.
+const backEdges = data.graphs.flatMap((graph) => (graph.back ?? []).map(([from, to]) => [from, to].map((path) => graph.nodes.find((node) => node.path === path))).filter(([from, to]) => from && to).map(([from, to]) => ({ from, to, type: from.before[0]?.type ?? "", shape: from.before[0]?.shape ?? "", back: true, graph })));
 const outerInputs = new Map(data.graphs.flatMap(({ entries = [], up }) => entries.filter(([, input]) => up?.inputs[input]).map(([path, input]) => [path, up.inputs[input]])));
 
 // Returns the groups without a number, such as layers between blocks, that lead to blocks which lead back to them.

@@ -82,7 +82,14 @@ function inputItem(input, constant) {
 function outputItem(node, [type, shape], port) {
   const bytes = tensorBytes(type, shape);
   const facts = [bytes !== null ? size(bytes) : null].filter(Boolean).join(" · ");
-  return make("li", {}, make("button", { class: "link mono", title: "Why this type?", onclick: () => why(node, port) }, `${type}${shape}`), " ", make("span", { class: "faint" }, facts), " ", ...pathLink(reasons.get(`${node.path}\n${node.id}\n${port}`), "path"));
+  return make("li", {}, make("button", { class: "link mono", title: "Why this type?", onclick: () => why(node, port) }, `${type}${shape}`), " ", make("span", { class: "faint" }, facts), " ", ...pathLink(reasons.get(`${node.path}\n${node.id}\n${port}`), "path"), ...[...outerOutputs].filter(([, { around, output }]) => around === node && output === port).flatMap(([path]) => [" ← ", reach(path, path, last(path))]));
+}
+// The places outside of a body, and in the next iteration, to which a layer of the body leads.
+function inBody(node) {
+  const exit = outerOutputs.get(node.path), next = backEdges.filter(({ from }) => from === node).map(({ to }) => to), previous = backEdges.filter(({ to }) => to === node).map(({ from }) => from);
+  const item = (text, other) => make("li", {}, text, reach(other.path, other.path, called(other.path)));
+  const items = [...(exit ? [item(`output ${exit.output} of `, exit.around)] : []), ...next.map((other) => item("in the next iteration ", other)), ...previous.map((other) => item("of the iteration before: ", other))];
+  return items.length ? listed("Around the body", items) : [];
 }
 
 // The two keys that show what is upstream and downstream.
@@ -130,7 +137,7 @@ function layerDetails(node, constant) {
     ...(node.convert ? section("Converts", make("div", { class: node.convert[2] ? lossClass(node.convert[3]) : "" }, `${node.convert[0]} → ${node.convert[1]}${node.convert[3] ? " of indices" : ""}: ${node.convert[2] || "keeps every value"}`)) : []),
     ...listed("Findings", findings), ...listed("Changed", changes), ...was,
     ...(attributes.length ? section("Attributes", make("dl", {}, ...attributes)) : []),
-    ...listed("Inputs", [...node.inputs, outerInputs.get(node.path)].filter(Boolean).map((input) => inputItem(input, constant))), ...listed("Outputs", node.outputs.map((output, port) => outputItem(node, output, port))),
+    ...listed("Inputs", [...node.inputs, outerInputs.get(node.path)].filter(Boolean).map((input) => inputItem(input, constant))), ...listed("Outputs", node.outputs.map((output, port) => outputItem(node, output, port))), ...inBody(node),
     ...section("As a plugin ran it", ...ranLines(node)),
     make("div", { id: "why" }), ...listed("Used by", used),
     ...section("Tensor names", ...(node.tensors ?? []).map((name) => make("div", { class: "mono" }, name))),

@@ -66,7 +66,7 @@ function write(group, list, w) {
   for (const { kind, text, loses, of } of list) {
     y += 16;
     const room = Math.floor((w - 22 - (kind === "op" && group.classList.contains("opens") ? 26 : 0)) / WIDTHS[kind]);
-    const shown = cut(kind === "type" && text.includes("[") ? shorter(text, room) : text, room), line = draw("text", { class: of ? `badge ${of}` : kind, x: 15, y }, shown);
+    const shown = cut(kind === "type" && text.includes("[") ? shorter(text, room) : kind === "name" || /[./]/.test(text) ? shortName(text, room) : text, room), line = draw("text", { class: of ? `badge ${of}` : kind, x: 15, y }, shown);
     if (loses) line.append(draw("tspan", { class: group.classList.contains("narrows") ? "name" : "warning", dx: 8 }, cut(loses, Math.max(4, room - text.length - 1))));
     if (shown !== text) line.append(draw("title", {}, text));
     group.append(line);
@@ -114,6 +114,7 @@ function line(route, pane) {
   const path = draw("path", { class: "edge", d: curve(route.points), ...(isEnd ? {} : { "marker-end": "url(#arrow)" }) });
   const extra = runs[pane.run]?.added.get(`${first.from.path}\n${first.to.path}`);
   if (extra) path.classList.add("extra");
+  if (first.back) path.classList.add("back");
   const moved = edges.find((edge) => edge.moved);
   if (moved) path.classList.add(moved.only === SIDES.before ? "gone" : "new");
   return path;
@@ -214,6 +215,17 @@ function chooseWords(shown) {
     if (spot.isWorded) taken.push(spot);
   }
 }
+// The names of groups by each end of them, `7` and `layers.7` of `encoder.layers.7`.
+const tails = new Map();
+for (const group of groups) {
+  const text = groupName(group);
+  for (const { index } of text.matchAll(/[./]/g)) { const tail = text.slice(index + 1); tails.set(tail, (tails.get(tail) ?? new Set()).add(text)); }
+}
+// The longest end of a group's name that has room, if no other name ends so.
+function tailOf(text, room) {
+  const ends = [...text.matchAll(/[./]/g)].map(({ index }) => text.slice(index + 1)), tail = ends.find((end) => end && end.length < room);
+  return tail && tails.get(tail).size === 1 ? "…" + tail : "";
+}
 // One line of a readable height in a box that is seen from afar. It may reach over the free place beside the box. A name
 // that is too long keeps its end, which tells it apart; without room for that there is none.
 function words(element, spot) {
@@ -223,9 +235,9 @@ function words(element, spot) {
   if (word.dataset.key === key) return;
   word.dataset.key = key;
   spot.room ??= roomOf(spot);
-  const room = Math.floor((spot.room - (isLow ? spot.w : 0)) / (font * 0.6)), text = word.dataset.text, end = text.split(/[./]/).pop();
+  const room = Math.floor((spot.room - (isLow ? spot.w : 0)) / (font * 0.6)), text = word.dataset.text;
   const isBare = isLow && !spot.isWorded || item.open && (spot.h + 24) * view.scale < WORDS || item.open && spot.depth > 0 && spot.h * view.scale < 5 * WORDS;
-  word.textContent = isBare ? "" : text.length <= room ? text : item.kind === "group" && end.length < room && end !== text ? "…" + end : "";
+  word.textContent = isBare ? "" : text.length <= room ? text : item.kind === "group" ? tailOf(text, room) : "";
   // The name of a narrow open group is beside it.
   const isBeside = item.open && spot.depth === 0 && spot.room < text.length * font * 0.6;
   if (isBeside) word.textContent = text;

@@ -157,6 +157,14 @@ function flatten() {
     });
   }
   world = { left: 0, top: 0, right: whole.w, bottom: whole.h };
+  for (const graph of data.graphs) backEdges.filter((edge) => edge.graph === graph).forEach(drawBack);
+}
+// An arrow to the next iteration: below its Result, along the right border of the body, and to the Parameter from above.
+function drawBack(edge, at) {
+  const [from, to] = [standIn(edge.from), standIn(edge.to)], [a, b, body] = [spots.get(from), spots.get(to), spots.get(edge.graph)];
+  if (!a || !b || !body || from === to) return;
+  const along = body.x + body.w - 5 - 3 * (at % 4), below = a.y + a.h + 7, above = b.y - 9, [x, end] = [a.x + a.w / 2, b.x + b.w * 0.75];
+  shownRoutes.push({ arrows: [{ from, to, node: edge.from, edges: [edge] }], points: [[x, a.y + a.h], [x, below], [along, below], [along, above], [end, above], [end, b.y]], container: edge.graph });
 }
 // Ends of arrows at ports continue to the border of the group.
 function stretch(points, { from, to }, left, top) {

@@ -213,7 +213,8 @@ function allConverts() {
   const rounding = { FakeQuantize: (attribute) => `${attribute("levels") ?? "few"} levels`, FakeConvert: (attribute) => `values of ${attribute("destination_type") ?? "f8e4m3"}` };
   const rounds = ({ op, path }) => rounding[op] && !(find(path)?.only === SIDES.before);
   const rounded = data.steps.filter(rounds).map(({ path, op, type, stored }) => ({ path, name: path, from: type, to: rounding[op]((key) => places.get(path)?.attributes?.find(([name]) => name === key)?.[1]), loses: op === "FakeQuantize" ? "rounds, clips" : "rounds", of: stored === undefined ? "" : " of constants" }));
-  return [...own, ...held, ...rounded];
+  const added = data.runs.flatMap((run) => run.added.filter(({ loses }) => loses !== undefined).map(({ exec, from, to, types, loses }) => ({ path: to ?? from ?? exec, name: exec, from: types[0], to: types[1], loses, of: ` ${ADDED}` })));
+  return [...own, ...held, ...rounded, ...added];
 }
 function convertList() {
   const converts = allConverts();

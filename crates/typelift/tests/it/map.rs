@@ -94,3 +94,18 @@ fn blocks_are_found_by_structure_and_one_that_differs_stands_out() {
     let types: Vec<_> = path.types.iter().map(|ty| ty.name()).collect();
     assert_eq!((types, path.operation.as_str(), path.constants), (vec!["f16", "f32"], "MatMul", 2));
 }
+
+/// Buckets of distances: positions become numbers and integers again. In the decoder of T5 these Converts were said to
+/// lose values, because one operand is a constant of many values.
+#[test]
+fn converts_between_positions_and_indices_are_converts_of_indices() {
+    let text = "x = Parameter : f32[?,4]\ns = ShapeOf(x) {output_type=i64}\nk = Const([0]) : f32[]\nz = Broadcast(k, s) {mode=numpy}\n\
+        a = Convert(z) {destination_type=i64}\nn = NonZero(x) {output_type=i64}\nc = Const([0]) : i64[]\nm = Minimum(c, a)\n\
+        f = Convert(m) {destination_type=f32}\nl = Exp(f)\nb = Convert(l) {destination_type=i64}\ntable = Const([1,2,3]) : f32[3]\n\
+        g = Gather(table, b, c)\nd = Convert(x) {destination_type=i64}\nh = Gather(table, d, c)\ny = Result(g)\nw = Result(h)";
+    let mut model = Model::from_text(text).unwrap();
+    assert_eq!(typelift::infer(&mut model), []);
+    let (graph, ways) = (model.graph(), typelift::explain::map::Ways::new(model.graph()));
+    let is_index = |name: &str| ways.converts_indices(graph.layer(graph.find(name).unwrap()).unwrap());
+    assert_eq!(["f", "b", "d"].map(is_index), [true, true, false]);
+}

@@ -121,15 +121,18 @@ pub(super) fn difference(flow: Flow<'_>, blocks: &[&Block], own: usize, usual: u
 }
 
 fn named_difference(flow: Flow<'_>, blocks: &[&Block], own: usize, usual: usize) -> Option<String> {
-    let only = |one: usize, other: usize| {
-        let known: HashSet<u64> = blocks[other].form.wiring.hashes.iter().copied().collect();
-        let layers = blocks[one].form.wiring.layers.iter().filter(move |(hash, _)| !known.contains(hash));
-        layers.filter_map(|&(_, id)| flow.graph.layer(id)).map(move |layer| read(flow, blocks, one, layer))
+    let known: HashSet<u64> = blocks[usual].form.wiring.hashes.iter().copied().collect();
+    let all = |at: usize| {
+        let layers = blocks[at].form.wiring.layers.iter();
+        layers.filter_map(move |&(hash, id)| Some((hash, read(flow, blocks, at, flow.graph.layer(id)?))))
     };
-    let (mine, theirs): (Vec<_>, Vec<_>) = (only(own, usual).collect(), only(usual, own).collect());
+    let theirs: Vec<Reads> = all(usual).map(|(_, reads)| reads).collect();
+    // Layers with exchanged names are of the same kind, and lead to others that are not.
+    let (rest, mine): (Vec<_>, Vec<_>) = all(own).partition(|(hash, _)| known.contains(hash));
+    let mut mine = mine.into_iter().chain(rest);
     let same_name = |(name, _): &Reads| theirs.iter().find(|(other, _)| other == name);
-    let pairs = mine.iter().filter_map(|it| Some((it, same_name(it)?)));
-    let changed = |((name, mine), (_, theirs)): (&Reads, &Reads)| {
+    let changed = |(_, it): (u64, Reads)| {
+        let ((name, mine), (_, theirs)) = (&it, same_name(&it)?);
         let different =
             |one: &[Read], other: &[Read]| one.iter().find(|it| other.iter().all(|that| !it.is(that))).cloned();
         let moved = different(mine, theirs).zip(different(theirs, mine));
@@ -138,7 +141,7 @@ fn named_difference(flow: Flow<'_>, blocks: &[&Block], own: usize, usual: usize)
         let (mine, theirs) = moved.or_else(exchanged)?;
         Some(format!("{name} reads {}, where its siblings read {}", mine.name, theirs.name))
     };
-    pairs.chain(mine.first().zip(theirs.first())).find_map(changed)
+    mine.find_map(changed)
 }
 
 /// The name of a layer, and the layers that it reads.

@@ -51,20 +51,28 @@ pub(crate) fn in_order(graph: &Graph) -> Vec<&Layer> {
 /// The layers whose integers count or select: they are computed from shapes and positions alone, or used as shapes,
 /// indices and conditions alone.
 #[derive(Debug)]
-pub(crate) struct Indices(LayerMap<()>);
+pub(crate) struct Indices {
+    found: LayerMap<()>,
+    /// The layers that are computed from shapes and positions alone, with those of floating-point numbers.
+    derived: LayerMap<()>,
+}
 
 impl Indices {
     pub(crate) fn new(graph: &Graph, roles: &LayerMap<Role>) -> Self {
-        let mut found = LayerMap::new(graph);
+        let (mut found, mut derived) = (LayerMap::new(graph), LayerMap::new(graph));
         let order: Vec<&Layer> =
             in_order(graph).into_iter().filter(|layer| roles.get(layer.id()) != Some(&Role::Stored)).collect();
         for layer in &order {
             let feeds = graph.feeds(layer.id()).into_iter().flatten().map(|(producer, _)| producer.id());
             let mut computed = feeds.filter(|&id| roles.get(id) != Some(&Role::Stored)).peekable();
-            let is_derived = computed.peek().is_some() && computed.all(|id| found.get(id).is_some());
+            let is_derived =
+                computed.peek().is_some() && computed.all(|id| derived.get(id).is_some()) && !brings_values(layer);
             let is_place = gives_integers(layer) && (is_derived || gives_indices(layer));
             if is_place || roles.get(layer.id()) == Some(&Role::Shape) {
                 found.insert(layer.id(), ());
+            }
+            if is_derived || found.get(layer.id()).is_some() {
+                derived.insert(layer.id(), ());
             }
         }
         for layer in order.into_iter().rev().filter(|layer| gives_integers(layer)) {
@@ -82,7 +90,7 @@ impl Indices {
                 found.insert(layer.id(), ());
             }
         }
-        Self(found)
+        Self { found, derived }
     }
 
     /// True for a Convert of integers that count or select.
@@ -90,9 +98,16 @@ impl Indices {
         let from = graph.feeds(layer.id()).into_iter().next().flatten();
         from.is_some_and(|(from, port)| {
             let is_float = || from.outputs().get(port).is_none_or(|port| port.element_type().is_float());
-            self.0.get(from.id()).is_some() || self.0.get(layer.id()).is_some() && !is_float()
+            let is_data = || is_float() && self.derived.get(from.id()).is_none();
+            self.found.get(from.id()).is_some() || self.found.get(layer.id()).is_some() && !is_data()
         })
     }
+}
+
+/// True for a layer whose values do not follow from its inputs alone, or that contains others.
+fn brings_values(layer: &Layer) -> bool {
+    let is_random = ["RandomUniform", "Multinomial"].contains(&layer.operation().map_or("", |it| it.name));
+    is_random || ops::kind(layer) == LayerKind::ReadValue || !layer.bodies().is_empty()
 }
 
 fn gives_integers(layer: &Layer) -> bool {
