@@ -40,7 +40,7 @@ fn excesses(verb: &[&str]) -> Vec<String> {
     let measured =
         MISSHAPEN.iter().filter(|(name, _)| !DEARER.contains(&(verb[0], name))).filter_map(|(name, shape)| {
             effort(folder.path(), verb, &shape(2));
-            let [small, large] = [60, 240].map(|size| effort(folder.path(), verb, &shape(size)));
+            let [small, large] = [40, 160].map(|size| effort(folder.path(), verb, &shape(size)));
             // A quadratic cost quadruples per byte, and a fixed cost decreases.
             let is_linear = (0..3).all(|at| large[at] < 2.0 * small[at] + 0.01);
             (!is_linear).then(|| format!("{name}, {verb:?}: {small:.3?} and {large:.3?} for a byte\n"))

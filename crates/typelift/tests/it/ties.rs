@@ -146,6 +146,7 @@ fn tied_inputs_of_two_types_get_one_that_openvino_takes_or_are_refused_where_it_
         let Some(inputs) = table.get(&(row.name, row.revision)) else { continue };
         let (Some(mut model), _) = case.model() else { continue };
         let Some(parameters) = parameters(&model) else { continue };
+        let untyped = model.clone();
         let _ = infer(&mut model);
         let before = input_types(&model);
         for group in row.ties.groups(&before).into_iter().filter(|group| group.len() > 1) {
@@ -155,14 +156,13 @@ fn tied_inputs_of_two_types_get_one_that_openvino_takes_or_are_refused_where_it_
             let takes = &inputs[group[0]].1;
             let pairs = TYPES.iter().flat_map(|&a| TYPES.iter().map(move |&b| (a, b))).filter(|(a, b)| a != b);
             for ((a, b), rules) in pairs.flat_map(|pair| rule_sets.map(|rules| (pair, rules))) {
-                let (mut model, _) = case.model();
-                let model = model.as_mut().unwrap();
+                let mut model = untyped.clone();
                 for (at, &input) in group.iter().enumerate() {
                     let ty = if at == 0 { a } else { b };
                     let edit = |graph: &mut Edit| graph.set_attribute(parameters[input], "element_type", ty.name());
                     model.edit(edit).unwrap();
                 }
-                let (diagnostics, _) = infer_aligned(model, rules).unwrap();
+                let (diagnostics, _) = infer_aligned(&mut model, rules).unwrap();
                 let operands = group.iter().enumerate().map(|(at, &input)| Operand {
                     element_type: if at == 0 { a } else { b },
                     category: match model.graph().layer(parameters[input]).unwrap().outputs()[0].shape().rank() {
@@ -177,12 +177,12 @@ fn tied_inputs_of_two_types_get_one_that_openvino_takes_or_are_refused_where_it_
                 match diagnostics.iter().find(|diagnostic| diagnostic.is_error()) {
                     None => {
                         repaired += 1;
-                        let after = input_types(model);
+                        let after = input_types(&model);
                         let ty = after[group[0]];
                         // A boolean mask is not tied.
                         let group = row.ties.groups(&after).into_iter().find(|tied| tied.contains(&group[0]));
                         let agree = group.unwrap().iter().all(|&input| after[input] == ty);
-                        let well = infer(model).iter().all(|diagnostic| !diagnostic.is_error());
+                        let well = infer(&mut model).iter().all(|diagnostic| !diagnostic.is_error());
                         // A layer that OpenVINO reads without a change keeps its types if the rules refuse.
                         let stays = row.tied_when_run && common.is_err();
                         if !agree && !stays || !well || !takes.contains(&ty) {
