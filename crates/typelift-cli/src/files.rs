@@ -174,7 +174,9 @@ fn check_writable(path: &Path, made: bool, known: &mut HashSet<PathBuf>) -> Resu
     while known.insert(directory.to_owned()) {
         if directory.exists() {
             // The file has no name, so nobody sees it.
-            tempfile::tempfile_in(directory).map_err(|error| Failure::io("write to", directory, &error))?;
+            tempfile::tempfile_in(directory).map_err(|error| {
+                Failure::io("write to", directory, &error).help("choose a folder in which files can be made")
+            })?;
             break;
         }
         directory = self::directory(directory);

@@ -394,9 +394,9 @@ impl Input {
             _ if error.kind() != ErrorKind::NotFound && path.is_symlink() && std::fs::metadata(path).is_err() => {
                 self.refused(&error).help("the link leads to no file: remove it, and give the file itself")
             }
-            ErrorKind::NotFound if let Ok(end) = std::fs::read_link(path) => {
-                self.refused(&error).help(format!("it is a link to `{}`, which does not exist", end.display()))
-            }
+            ErrorKind::NotFound if let Ok(end) = std::fs::read_link(path) => self
+                .refused(&error)
+                .help(format!("it is a link to `{}`, which does not exist: give the file itself", end.display())),
             ErrorKind::NotFound => match near_file(path) {
                 Some(near) => self.refused(&error).help(format!("did you mean `{}`?", near.display())),
                 None if path.to_string_lossy().contains(".xml,") => {
@@ -412,7 +412,10 @@ impl Input {
                 None if path.extension().is_some_and(|ending| ending == "html") => {
                     self.refused(&error).help("`typelift view` writes a page with -o OUT.html")
                 }
-                None => self.refused(&error),
+                None => match not_a_model::file(&path.to_string_lossy()) {
+                    Some(advice) => self.refused(&error).help(advice),
+                    None => self.refused(&error),
+                },
             },
             _ => self.refused(&error),
         })

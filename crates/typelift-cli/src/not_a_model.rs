@@ -15,7 +15,10 @@ const FILES: &[(&[&str], &str)] = &[
     (&[".caffemodel", ".mlmodel", ".mlpackage", ".ort", ".params", ".prototxt"], OTHER),
     (&[".ckpt", ".h5", ".hdf5", ".keras", ".pbtxt", ".pdiparams"], OTHER),
     (&[".gguf", ".pt", ".pt2", ".pth", ".safetensors", ".torchscript"], OTHER),
-    (&[".npy", ".npz"], "`FILE` holds arrays: `typelift verify --inputs FILE A.xml B.xml` runs models on them"),
+    (
+        &[".npy", ".npz"],
+        "`FILE` holds arrays, which `numpy.load` reads: `typelift verify --inputs FILE A.xml B.xml` runs models on them",
+    ),
     (
         &[".7z", ".bz2", ".gz", ".rar", ".tar", ".tgz", ".xz", ".zip", ".zst"],
         "`FILE` is packed: unpack it, and give the .xml in it",
@@ -31,12 +34,19 @@ const FILES: &[(&[&str], &str)] = &[
 const OTHER: &str =
     "convert it to OpenVINO IR first, with `openvino.convert_model` or optimum-cli: typelift reads .xml with .bin";
 
+/// Files of a model of a hub.
+const HUB: [&str; 2] = ["config.json", "model_index.json"];
+
 /// The most files of a directory that are looked at.
 const MOST_FILES: usize = 10_000;
 
 /// Advice for a file that is given in place of a model, by its ending.
 pub(crate) fn file(path: &str) -> Option<String> {
     let lower = path.to_ascii_lowercase();
+    if let Some(folder) = Path::new(path).parent().filter(|_| HUB.iter().any(|name| lower.ends_with(name))) {
+        let own = folder.join("openvino_model.xml");
+        return Some(if own.is_file() { format!("give `{}`", own.display()) } else { self::folder(folder) });
+    }
     let (_, advice) = FILES.iter().find(|(endings, _)| endings.iter().any(|ending| lower.ends_with(ending)))?;
     Some(advice.replace("FILE", &shell_word(path)))
 }
@@ -48,7 +58,7 @@ pub(crate) fn folder(path: &Path) -> String {
     let saved = path.join("saved_model.pb").is_file().then(|| path.to_string_lossy());
     let own =
         saved.map(|folder| format!("`ovc {}` converts it to OpenVINO IR, which typelift reads", shell_word(&folder)));
-    let of_hub = ["config.json", "model_index.json"].iter().any(|name| path.join(name).is_file());
+    let of_hub = HUB.iter().any(|name| path.join(name).is_file());
     let of_hub = of_hub.then(|| shell_word(&path.to_string_lossy()).into_owned());
     let own = own.or_else(|| {
         of_hub.map(|folder| format!("`optimum-cli export openvino --model {folder} OUT` converts it to OpenVINO IR"))

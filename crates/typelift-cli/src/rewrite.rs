@@ -123,8 +123,8 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
         args.inputs.check_for_other_arguments()?;
         return Err(Failure::new("there is nothing to do").help("give -e STATEMENT, --rules FILE or --use NAME"));
     }
-    args.change.check(&args.inputs, &args.output, !args.change.dry_run && args.explain.is_none())?;
     let script = args.script()?;
+    args.change.check(&args.inputs, &args.output, !args.change.dry_run && args.explain.is_none())?;
     let files: Vec<_> = script.files().flat_map(|file| [file.to_path_buf(), file.with_extension("bin")]).collect();
     let batch = args.inputs.find(Some(&args.output), args.change.document().as_slice(), &files)?;
     let work = |input: &Input, page: &mut Page| args.rewrite(&script, input, page);
@@ -137,9 +137,16 @@ impl Args {
         let mut text = String::new();
         for file in &self.rules {
             let rules = texts::read(file).map_err(|failure| help_with_set(failure, file))?;
-            if rules.trim_start().starts_with('<') {
-                let failure = Failure::new(format!("`{}` is XML, not a file of statements", file.display()));
-                return Err(help_with_set(failure, file));
+            let first = rules.lines().map(str::trim_end).find(|line| !line.is_empty() && !line.starts_with('#'));
+            let kind = match first.unwrap_or_default() {
+                line if line.starts_with('<') => Some("XML"),
+                line if line.ends_with(':') || line == "---" => Some("YAML or Python"),
+                line if line.starts_with('{') || line == "[" => Some("JSON"),
+                _ => None,
+            };
+            if let Some(kind) = kind {
+                let failure = Failure::new(format!("`{}` is {kind}, not a file of statements", file.display()));
+                return Err(failure.help("a line is a rule, `Relu(x) => Abs(x)`, or a statement, `rename OLD NEW`"));
             }
             text += &rules;
             text += "\n";

@@ -167,8 +167,7 @@ fn known_operation(model: &Model, ty: &str) -> Result<(), Failure> {
         return Ok(());
     }
     let failure = Failure::new(format!("`{ty}` is not an operation, and no layer of the model has it"));
-    let near = || typelift::near(ty, names.into_iter().chain(known)).map(|near| format!("did you mean `{near}`?"));
-    Err(match ops::meant(ty).or_else(near) {
+    Err(match ops::meant(ty).filter(|meant| !meant.contains(&format!("`{ty}`"))) {
         Some(meant) => failure.help(meant),
         None => failure.help("`typelift stats` lists the operations of the model"),
     })

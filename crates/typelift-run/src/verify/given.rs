@@ -192,5 +192,9 @@ pub(super) fn misshapen(model: &Model, inputs: &[Pair], sample: &Sample) -> Opti
 fn unfit(name: &str, tensor: &Tensor, port: Option<&OutputPort>) -> VerifyError {
     let takes = port.map_or(String::new(), |port| format!("{}{}", port.element_type(), port.shape()));
     let has = described(tensor);
-    VerifyError::Inputs(format!("the array for input `{name}` is {has}, but the model takes {takes}"))
+    // An array of images in the layout of TensorFlow.
+    let last = |dims: &[i64]| matches!(dims, [n, h, w, c] if port.is_some_and(|port| Shape::fixed([*n, *c, *h, *w]).is_compatible(port.shape())));
+    let dims: Vec<_> = tensor.dims.iter().map(|&dim| i64::try_from(dim).unwrap_or(i64::MAX)).collect();
+    let order = if last(&dims) { "; its channels are last: save it after `array.transpose(0, 3, 1, 2)`" } else { "" };
+    VerifyError::Inputs(format!("the array for input `{name}` is {has}, but the model takes {takes}{order}"))
 }

@@ -244,7 +244,7 @@ const FORMATS: &[(usize, &[u8], &str, &str)] = &[
 pub(crate) fn other_format(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
     if let [8, 3..=12, ..] = bytes {
         // The first field of an ONNX file is the version of its format.
-        return Some(("an ONNX model", "convert it first: `ovc model.onnx` writes the .xml and the .bin"));
+        return Some(("an ONNX model", "name it .onnx and convert it: `ovc model.onnx` writes the .xml and the .bin"));
     }
     if bytes.starts_with(b"PK") && memchr::memmem::find(&bytes[..bytes.len().min(START)], b"/data.pkl").is_some() {
         return Some(("a PyTorch checkpoint", TORCH));

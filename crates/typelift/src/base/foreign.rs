@@ -47,6 +47,7 @@ const OPERATIONS: &[(&str, &str, &[&str])] = &[
     ("Power", "with the exponent -1 as second input", &["reciprocal"]),
     ("Power", "with the exponent 2 as second input", &["square"]),
     ("Power", "with the exponent -0.5 as second input", &["rsqrt"]),
+    ("Sqrt", "", &["squareroot"]),
     ("Divide", "with its inputs exchanged", &["rdiv"]),
     ("Subtract", "with its inputs exchanged", &["rsub"]),
     ("Ceiling", "", &["ceil"]),

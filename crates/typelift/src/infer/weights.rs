@@ -46,6 +46,14 @@ fn last_end(model: &Model) -> u64 {
     layers.filter(|layer| is_constant(layer)).filter_map(place).map(|(_, end)| end).max().unwrap_or_default()
 }
 
+/// True if the additional bytes of weights are those of a text conversion: to lines that end with CR and LF, or to UTF-8.
+fn converted(weights: &Weights, extra: u64) -> bool {
+    let bytes = weights.len().and_then(|length| weights.read(0, usize::try_from(length).ok()?)).unwrap_or_default();
+    let count = |added: usize| added as u64 == extra;
+    let lines = bytes.windows(2).filter(|pair| pair == b"\r\n").count();
+    count(lines) || std::str::from_utf8(&bytes).is_ok_and(|text| count(text.len() - text.chars().count()))
+}
+
 impl Walk<'_> {
     /// Reports weights that cannot belong to the model. The values of constants are then unknown.
     pub(super) fn check_weights(&mut self, model: &Model) {
@@ -55,8 +63,8 @@ impl Walk<'_> {
             usize::try_from(length.min(64)).ok().and_then(|size| model.weights.read(0, size)).unwrap_or_default();
         let is_pointer = head.starts_with(LFS_POINTER);
         if needed <= length && !is_pointer {
-            if needed < length && (self.find_shift(model, length - needed) || self.find_foreign(model, length - needed))
-            {
+            let extra = length - needed;
+            if extra > 0 && (self.find_shift(model, extra) || self.find_foreign(model, extra)) {
                 self.forget_weights();
             }
             return;
@@ -133,7 +141,10 @@ impl Walk<'_> {
         let found = Diagnostic::new(Code::WrongWeights, message);
         let found = found.at(span, message!("layer {} `{}`"; layer.id(), layer.name()));
         let found = found.note(message!("the last {} bytes of the .bin belong to no constant"; extra));
-        let help = "put the .bin that was written with this .xml next to it";
+        let help = match converted(&model.weights, extra) {
+            true => "a program has changed the .bin as if it were text: copy it again in binary mode",
+            false => "put the .bin that was written with this .xml next to it",
+        };
         self.scope.diagnostics.push(Diagnostic { layer: Some(LayerRef::of(&at, layer)), ..found }.help(help));
         true
     }

@@ -84,7 +84,11 @@ fn known_elsewhere(ty: &str, opset: u8, [first, last]: [u8; 2], sets: &[u8]) -> 
         }
         _ => message!("opset{} no longer has `{}`, which was last in opset{}"; opset, ty, last),
     };
-    let set = sets.iter().find(|set| **set > opset).copied().unwrap_or(last);
+    let set = sets.iter().find(|set| **set > opset).copied().unwrap_or(if opset > LAST_OPSET {
+        newest_revision(ty)
+    } else {
+        last
+    });
     let help = message!("write version=\"opset{}\""; set);
     UnknownOperation { code: Code::WrongOpset, attribute: "version", message, help }
 }

@@ -68,7 +68,13 @@ impl Voice<'_> {
                     }));
                 }
                 (FixAction::AlignBy { .. }, _) => said.push(words.collect::<Vec<_>>().join(", ").into()),
-                _ => said.extend(alike.iter().filter_map(|fix| self.remedy(fix))),
+                _ => {
+                    let is_new = |it: &Remedy| {
+                        it.command.is_some() || !said.iter().any(|known: &Remedy| known.words.contains(&it.words))
+                    };
+                    let new: Vec<_> = alike.iter().filter_map(|fix| self.remedy(fix)).filter(is_new).collect();
+                    said.extend(new);
+                }
             }
         }
         said

@@ -387,7 +387,12 @@ impl Model {
                 }
             }
         }
-        inside.cloned().or_else(|| near(word, names.iter().map(String::as_str)))
+        // `/model/norm` and `norm:0` of other programs are `norm` here.
+        let ends = word.match_indices(['/', '.', ':']).map(|(at, _)| &word[at + 1..]).chain(word.strip_suffix(":0"));
+        let end = || {
+            ends.filter(|end| !word.contains("..") && names.iter().any(|name| name == end)).map(str::to_owned).next()
+        };
+        inside.cloned().or_else(|| near(word, names.iter().map(String::as_str))).or_else(end)
     }
 
     /// Returns the other layer that a number means, if it is the name of one layer or tensor and the id of another.

@@ -208,7 +208,7 @@ impl Parser<'_> {
             }
             _ if ops::revisions(text).is_empty() => {
                 let all: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
-                format!("it has {}", all.join(", "))
+                format!("it has {}; a line `let {text} = …` before the rule gives a value a name", all.join(", "))
             }
             _ => format!("write `{text}(…)` for the operation"),
         });

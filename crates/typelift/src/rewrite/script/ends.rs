@@ -97,7 +97,7 @@ fn freeze_one(edit: &mut Edit<'_>, input: LayerId, name: &str, value: &Resolved<
     let array = value.values(edit, ty, &lengths).map_err(EditError::Other)?;
     if !array.shape().is_compatible(&shape) {
         let found = array.shape();
-        let fixed = if shape.is_static() { "" } else { "; set its lengths first with `input NAME : [1,16]`" };
+        let fixed = if shape.is_static() { "" } else { "; set its lengths first with `input NAME : TYPE[SHAPE]`" };
         return refused(format!("the value has shape {found}, but the input `{name}` has {shape}{fixed}"));
     }
     let given = array.element_type;

@@ -249,7 +249,7 @@ const INSERTION: &str = "`before NAME : Relu(_)` and `after NAME : Relu(_)` add 
 /// Words of other programs that begin no statement, each with the statement that does it.
 const FOREIGN: [(&str, &str); 18] = [
     ("append", INSERTION),
-    ("batch", "`input NAME : [1,…]` changes the shape of an input"),
+    ("batch", INPUT),
     (
         "cast",
         "`input NAME : TYPE` changes the type of an input; `after NAME : Convert(_) {destination_type=TYPE}` adds a Convert",

@@ -50,11 +50,8 @@ impl Element<'_> {
         if is_name(name) {
             return Ok(());
         }
-        let (message, help) = if name.starts_with("<<<<<<") {
-            (
-                "the file contains an unresolved merge conflict".into(),
-                "resolve the conflict: keep one side and remove the lines with <<<<<<<, ======= and >>>>>>>",
-            )
+        let (message, help) = if name.starts_with(CONFLICT.0) {
+            (CONFLICT.1.into(), CONFLICT.2)
         } else {
             let help = "correct the name, or remove the text that is not XML";
             (message!("`{}` is not a valid XML name"; name), help)
@@ -62,6 +59,13 @@ impl Element<'_> {
         Err(Diagnostic::new(Code::XmlSyntax, message).at(self.tag_span, "in this element").help(help).into())
     }
 }
+
+/// The start of the first line of a merge conflict, its message and its help.
+const CONFLICT: (&str, &str, &str) = (
+    "<<<<<<",
+    "the file contains an unresolved merge conflict",
+    "resolve the conflict: keep one side and remove the lines with <<<<<<<, ======= and >>>>>>>",
+);
 
 pub(super) fn is_name(text: &str) -> bool {
     let starts = |b: u8| b.is_ascii_alphabetic() || matches!(b, b'_' | b':' | 128..);
@@ -430,6 +434,7 @@ fn attribute_error(element: &Element, error: Option<&AttrError>) -> Diagnostic {
     let text: &str = element.tag.as_ref();
     let name = element.name();
     let (message, help) = match error {
+        _ if text.contains(CONFLICT.0) => (CONFLICT.1.into(), CONFLICT.2),
         _ if text.contains(['\u{201c}', '\u{201d}', '\u{2018}', '\u{2019}']) => (
             message!("an attribute of <{}> is in typographic quotes"; name),
             "write plain quotes (\") around each value; word processors replace them",

@@ -282,7 +282,7 @@ impl<'a> Read<'a> {
                 let span = self.tokens.span_of(text);
                 let help = match other {
                     Some(..10) => {
-                        "this version is not supported: convert the original model again with a current OpenVINO"
+                        "convert the original model again with a current OpenVINO; 2020.4 is the last release that reads this version"
                     }
                     Some(12..) => "write version=\"11\", the newest version that OpenVINO 2026.4.1 reads",
                     _ => "write version=\"11\"",
