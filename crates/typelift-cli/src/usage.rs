@@ -7,8 +7,8 @@ use std::path::Path;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, Error};
 use typelift::findings::shell_word;
-use typelift::ops::Release;
-use typelift::rewrite::library;
+use typelift::ops::{self, Operation, Release};
+use typelift::rewrite::{Script, library};
 use typelift::{Layer, LayerId, Model};
 
 use crate::failure::Failure;
@@ -16,277 +16,20 @@ use crate::input::{Input, element_type};
 use crate::not_a_model;
 use crate::whole_command;
 
-/// Words of other programs and what they mean here: commands or advice, the likeliest first, and the words. A word that begins
-/// with a dash is an option only. `_` and capitals are written as `-` and small letters. A meaning that begins with an
-/// option counts for each command that has it; one that begins with a command counts elsewhere, too.
-const MEANINGS: &[(&str, &str)] = &[
-    ("MODEL.xml", "about describe info inputs inspect outputs summary summarize"),
-    ("--align pytorch|--rules pytorch", "--pytorch --torch"),
-    ("--align off", "--no-align"),
-    ("--eliminate-converts", "--no-converts --remove-converts"),
-    ("`typelift convert` inserts Converts without an option", "--add-converts --insert-converts"),
-    ("write `| head -20` for the first lines", "--head --limit --max-layers"),
-    ("--all", "--full --top"),
-    ("--allow|--keep", "--exclude --ignore --skip --disable"),
-    ("--keep", "--fp32-layers --keep-fp32 --ignored --ignored-scope --layerprecisions --nodes-to-exclude"),
-    ("--around|why MODEL.xml LAYER", "--center --layer --name --node --tensor"),
-    ("--atol|verify BEFORE.xml AFTER.xml --atol ABS", "--max-diff --abs"),
-    ("--bin", "--weights --weights-file -w"),
-    ("convert --weights compact", "compact"),
-    ("--weights link", "--share-weights"),
-    ("--color never", "--no-color"),
-    ("--config KEY=VALUE", "--load-config --property"),
-    ("--config NUM_STREAMS=N", "--streams"),
-    ("--config INFERENCE_NUM_THREADS=N|--jobs", "--nthreads --threads"),
-    ("--jobs", "--parallel --workers"),
-    ("--deny warnings", "--max-warnings --warnings-as-errors --strict --warn --werror -W"),
-    ("--dry-run|--diff", "--check-only --dry-run --dryrun --plan -n"),
-    ("--expect", "--golden --load-outputs --reference"),
-    (DEVICES, "available-devices devices list-devices query-device"),
-    ("--for DEVICE|--device", "--device --target-device -d compile query-model support"),
-    ("--device CPU|--for cpu", "cpu"),
-    ("--device GPU|--for gpu", "gpu"),
-    ("--device NPU|--for npu", "npu"),
-    ("--compress", "-c"),
-    ("--compress bf16|--hint bf16|--for bf16", "bf16 bfloat16"),
-    (HALF, "compress f16 float16 fp16 half minify precision shrink to-fp16 --best --compress-to-fp16 --data-type"),
-    ("--hint TYPE", "--infer-precision"),
-    ("--decompress", "f32 float32 fp32"),
-    ("--format", "--fmt --message-format --output-format"),
-    ("--format dot", "--dot --graph --svg --png"),
-    ("--format json", "csv json yaml"),
-    (GIT, "--allow-dirty --allow-no-vcs --allow-staged"),
-    ("--in-place", "--no-backup --yes -y --force --inplace --overwrite -i --write"),
-    ("--input-layout NAME=LAYOUT", "nchw nhwc layout set-layout --source-layout --target-layout"),
-    ("--input-type NAME=TYPE", "dtype set-type --input-precision --inputioformats --ip --iop"),
-    ("--output-type NAME=TYPE", "--op --output-precision --outputioformats"),
-    ("--inputs FILE.npz", "--data --input-data --load-inputs --val-range -i"),
-    ("--output", "--dest --destination --dst --out --out-dir --out-file --outdir --outfile --output-dir"),
-    ("--output", "--output-folder --output-model --output-path --save --save-engine --save-model --model-name -O"),
-    ("--quantize MODE", "--bits --mode --weight-format --weight-quant"),
-    ("--quantize int4_sym", "compress-weights int4 --w4"),
-    ("--quantize int8_sym", "i8 int8 quantize u8 --w8"),
-    ("--quantize nf4", "nf4"),
-    ("--group-size", "--gs --block-size"),
-    ("--quiet", "--no-warn --no-warnings --errors-only --level --severity --silent"),
-    ("--rtol|verify BEFORE.xml AFTER.xml --rtol REL", "--max-relative --rel --thresh --threshold --tol --tolerance"),
-    ("--rules", "--framework"),
-    ("--rules FILE", "-f -r apply patch"),
-    ("--samples N", "--iterations --niter --repeat"),
-    ("convert --set-length LENGTH=N", "make-dynamic-shape-fixed"),
-    ("--set-length batch=N|--at batch=N", "batch batch-size set-batch -b"),
-    ("--at NAME=N", "--set-length"),
-    (
-        SHAPE,
-        "dims dynamic input-shape reshape set-shape static --data-shape --input --inputs --shape --shapes --max-shapes",
-    ),
-    (SHAPE, "--min-shapes --opt-shapes --image-size --imgsz --resolution --seq-len --height --width"),
-    ("`--help` lists all options", "--help-full --usage"),
-    ("--statement", "--e --pattern"),
-    ("rewrite -e 'PATTERN => REPLACEMENT'", "edit modify replace substitute surgeon transform"),
-    ("rewrite -e 'add output NEW = TENSOR'", "add-output add-outputs expose mark-outputs"),
-    ("rewrite -e 'before NAME : Gather(_, [2,1,0], 1)'", "reverse-channels reverse-input-channels bgr rgb"),
-    ("rewrite -e 'before NAME : Subtract(_, VALUE)'", "mean imean mean-value mean-values normalize preprocess"),
-    ("rewrite -e 'before NAME : Divide(_, VALUE)'", "scale iscale scale-value scale-values std"),
-    ("rewrite -e 'after TENSOR : Transpose(_, [0, 2, 3, 1])'", "transpose"),
-    ("rewrite -e 'after TENSOR : Relu(_)'", "add-node insert"),
-    ("rewrite -e 'cut [FROM] .. [UNTIL]'", "crop cut extract isolate prune split subgraph --input --inputs --outputs"),
-    ("rewrite -e 'freeze NAME = VALUE'", "freeze freeze-placeholder-with-value"),
-    ("rewrite -e 'redirect LAYER -> TENSOR'", "delete delete-node remove remove-node"),
-    ("rewrite -e 'rename OLD NEW'", "rename rename-input rename-node rename-output --input-names --output-names"),
-    ("rewrite -e 'set CONSTANT = VALUE'", "set set-value"),
-    ("rewrite -e 'stateful INPUT -> OUTPUT'", "kv-cache low-latency stateful --transform"),
-    ("rewrite -e 'join OTHER.xml'", "concat join merge"),
-    ("rewrite -e 'lora ADAPTER.safetensors'", "lora peft"),
-    ("rewrite -e 'inline LAYER'", "inline"),
-    ("rewrite --list-rules", "list-rules passes rules --list"),
-    ("--target", "--openvino-version --ov --release"),
-    ("--target RELEASE", "--ir-version --opset downgrade migrate"),
-    ("--types FROM=TO|--only", "cast --dtype --to --type"),
-    ("--only|show --only TYPE", "find grep search --filter --op-type"),
-    ("--use|rewrite --use NAME", "pass use"),
-    ("--use all|rewrite --use all", "cleanup dce fuse onnxsim optimize optimise opt-level sanitize simplify"),
-    ("--use constant-folding|rewrite --use constant-folding", "fold fold-constants"),
-    ("rewrite --use common-subexpressions", "cse deduplicate"),
-    ("check|--verify", "diagnose doctor errors lint scan status validate --val clippy"),
-    ("--write-plan FILE", "-p"),
-    ("diff BEFORE.xml AFTER.xml", "cmp compare diff difftool eq same"),
-    ("explain", "codes"),
-    ("infer", "shape-inference symbolic-shape-infer shapes types"),
-    ("promote", "result-type"),
-    ("reduce", "bisect debug delta minimize"),
-    ("show", "text cat display dump layers list ls nodes print tree"),
-    ("show --format dot", "dot svg png"),
-    ("show --info", "metadata"),
-    ("why MODEL.xml LAYER", "blame trace"),
-    ("convert", "align clone copy cp lower save upgrade"),
-    ("--canonical|convert --canonical", "fmt format sort"),
-    ("--strip-weights zero", "anonymize strip"),
-    ("verify BEFORE.xml AFTER.xml", "accuracy-check compare-outputs equal evaluate test"),
-    ("view", "gui html ui web browse draw graph netron open plot visualize"),
-    ("--version", "version"),
-    ("completions", "autocomplete completion"),
-    ("stats", "analyze count flops histogram macs memory ops parameters params profile size weights"),
-    (BENCHMARK, "--api --avg-runs --exec-graph-path --latency --nireq --pc --perf-counts --profile --report-type"),
-    (BENCHMARK, "--throughput --time --warmup -t"),
-    (DATA, "awq pot calibrate ptq qat quantize-static --dataset --lora-correction --num-samples --preset"),
-    (DATA, "--scale-estimation --sensitivity-metric --subset-size"),
-    (EXPORT, "--library --sym --task --trust-remote-code --use-new-frontend"),
-    (NO_LESS, "distill sparsify --prune"),
-    (EXTENSION, "--custom-ops --extensions --plugins"),
-    (FUSED, "--disable-fusing --no-optimize --skip-fuse-bn --skip-optimization --toposort"),
-    ("only safe fixes are written; `check` lists others after `perhaps`", "--unsafe"),
-    (FINDINGS, "--exit-zero --select"),
-    ("`typelift view` writes a page that needs no server", "--browse --host --port"),
-    (FIX, "fix repair"),
-    (RUN, "benchmark benchmark-app infer-request predict run serve"),
-    (OVC, "convert-model export hub import mo optimum-cli ovc paddle2onnx tf2onnx trtexec"),
-    (HERE, "config env history init install log plugin template uninstall update"),
-];
-
-/// Programs whose own command follows.
-const PROGRAMS: &[&str] = &["debug", "inspect", "nncf", "onnx", "openvino", "polygraphy", "surgeon", "typelift"];
-
-const FIX: &str = "`typelift convert` inserts Converts, and `typelift check --fix` corrects the text of the file";
-const DEVICES: &str =
-    "`typelift verify --device NAME A.xml B.xml` runs on a device, and names those of OpenVINO if it has no such one";
-const HERE: &str = "Typelift has no plugins, projects or updates of its own: `typelift -h` lists the commands";
-const FINDINGS: &str = "all findings are reported: --allow CODE leaves some out, --deny CODE makes some fail";
-const FUSED: &str = "nothing is fused or removed without `typelift rewrite --use`";
-const EXTENSION: &str = "operations of an extension are kept as the file declares them, without the extension";
-const NO_LESS: &str = "Typelift removes no weights: --quantize and --compress make them smaller";
-const SHAPE: &str = "--set-shape NAME=SHAPE|--shape NAME=SHAPE|--at NAME=N";
-const HALF: &str = "--compress f16|--hint f16|--for f16";
-const GIT: &str = "leave it out: typelift does not look at the state of git";
-const RUN: &str = "Typelift does not run models: `benchmark_app` of OpenVINO measures speed, and `typelift verify A.xml B.xml` compares two models with an installed OpenVINO";
-const OVC: &str =
-    "`ovc` of OpenVINO and `optimum-cli export openvino` convert other formats to IR, which Typelift reads";
-
-/// Advice for options that a command does not have: the command, the options, and what it does or which command has them.
-const ELSEWHERE: &[(&str, &str, &str)] = &[
-    ("check", "--config", "there is no file of settings: give options, such as --allow CODE"),
-    ("check", "--log-file --output-file --report", "write `--format json > FILE.json`"),
-    ("check", "--rules", "rewrite --rules FILE"),
-    (
-        "completions",
-        "--install",
-        "`typelift completions bash` prints the script: write it where your shell looks for it",
-    ),
-    ("convert", "--export --output-format --to-onnx", "typelift writes OpenVINO IR only"),
-    ("diff", "-o --html --output --png --side-by-side --view --visual", PAGE),
-    ("diff", "--atol", "verify BEFORE.xml AFTER.xml --atol ABS"),
-    ("diff", "--rtol", "verify BEFORE.xml AFTER.xml --rtol REL"),
-    ("diff", "--kind --only", "write `--ignore KIND` for the kinds of changes to leave out"),
-    ("diff", "--values --weights", "`diff` compares the values of constants without an option"),
-    ("diff", "--ignore-weights --no-weights", "diff --ignore constant BEFORE.xml AFTER.xml"),
-    ("diff", "--brief --name-only --shortstat --stat --summary --unified -u -w", STORY),
-    ("explain", "--all --list", "`typelift explain` without a code lists all codes"),
-    ("reduce", "--check --cmd --command --script", COMMAND),
-    ("reduce", "--fail-regex --regex", "write `--match REGEX`"),
-    ("reduce", "--mode", "`reduce` removes layers in every way that keeps the outcome"),
-    ("show", "--inputs --outputs --summary", "MODEL.xml"),
-    ("show", "--const --data --values --weights", "show MODEL.xml NAME --npy FILE.npy"),
-    ("show", "--attrs --consts --types --display-as --ops --show --tree", ATTRIBUTES),
-    ("show", "--bodies --body", "`show` prints each body below its layer"),
-    (
-        "stats",
-        "--block --blocks --layers",
-        "`stats` lists blocks; `typelift show --around LAYER MODEL.xml` shows layers",
-    ),
-    ("stats", "--order --sort", "`stats` lists the largest first; --all lists all"),
-    ("verify", "--against --other --with", "verify BEFORE.xml AFTER.xml"),
-    ("verify", "--save-outputs", "write `--save-inputs FILE.npz`; outputs are compared, not saved"),
-    ("verify", "--check-error-stat", "write `--rtol REL` or `--atol ABS`"),
-    ("view", "--before --compare --diff --with", PAGE),
-    ("view", "--around --layer --name --node --only", "show --around NAME MODEL.xml"),
-    ("view", "--dot --export --format --image --pdf --png --svg", PICTURE),
-    ("view", "--dark --theme", "the page has the colours of the browser, dark or light"),
-    ("view", "--html --save", "write `-o PAGE.html`"),
-    ("why", "--from --to", "write `--path`: it begins where a value is stored, and ends where it is used"),
-    ("why", "--dtype --type", "`why` explains the type without an option; --shape explains lengths"),
-];
+/// The rows of the table: words of other programs, and what they mean here.
+///
+/// A meaning is commands or advice, the likeliest first. One that begins with an option counts for each command that has
+/// it; one that begins with a command counts elsewhere, too. `IN.xml` is a model, which is given without an option. A word
+/// that begins with a dash is an option only. `_` and capitals are written as `-` and small letters. Words after the name of a
+/// command or an option, as in `diff: --stat`, count only there; `*.bin` is the end of a value. `EXAMPLE` has complete lines for
+/// commands that need more than a model, `MORE` what to write instead of further words, `PROGRAM` programs whose own command
+/// follows, and `-e` statements: `A` and `B` are any words, and `…` is the rest.
+fn rows() -> impl Iterator<Item = (&'static str, &'static str)> {
+    include_str!("words.txt").lines().filter_map(|row| row.split_once(" = "))
+}
 
 /// An example of a conversion, for options that belong to one.
 const COMPRESS: &str = "convert --compress f16";
-const COMMAND: &str = "the command follows `--`, such as `-- python3 check.py {}`";
-const PICTURE: &str = "show --format dot MODEL.xml | dot -Tsvg -o graph.svg";
-const PAGE: &str = "view BEFORE.xml AFTER.xml -o changes.html";
-const ATTRIBUTES: &str = "`show` prints each layer with its attributes and types";
-const STORY: &str = "`diff` begins with a summary; `--format json` lists each change";
-const BENCHMARK: &str = "`benchmark_app` of OpenVINO measures speed; `typelift stats --ran EXECUTION.xml MODEL.xml` shows what a plugin ran";
-const EXPORT: &str = "`optimum-cli export openvino` exports from a framework; typelift changes the .xml that it writes";
-
-/// Options that other programs have for the model, which is given without one.
-const MODEL: &[&str] =
-    &["--model", "--input-file", "--input-model", "--input-path", "--ir", "--model-path", "--xml", "--onnx", "-m"];
-
-/// Values that are meant for another option: the option, the beginnings of values or `*` and their end, and the option
-/// to write or the advice.
-const VALUES: &[(&str, &str, &str)] = &[
-    ("--compress", "fp8 f8", "f16 and bf16 are stored by --compress; `--quantize mxfp4` stores fewer bits"),
-    ("--deny", "all", "--deny warnings"),
-    ("--deny", "note", "--deny warnings` or `--deny CODE"),
-    ("--deny", "error", "errors end with status 1 without --deny"),
-    ("--allow", "all error note warning", ALLOW),
-    ("--for", "arm x86 intel64", "--for cpu"),
-    ("--for", "auto multi hetero", "--for cpu --for gpu"),
-    ("--for", "myriad vpu hddl gna ncs keembay", "--for npu"),
-    ("--for", "cuda nvidia xpu", "OpenVINO has a plugin for GPUs of Intel: write `--for gpu`"),
-    ("--for", "genai:", "--for genai:llm"),
-    ("--for", "openvino", "`typelift check` without --for checks what OpenVINO itself needs"),
-    ("--for", "int8", "`typelift convert --quantize int8_sym` quantizes, and `typelift verify` compares the results"),
-    ("--for", "f32 float", "the file says what is computed in f32: `typelift stats` counts it"),
-    ("--format", "markdown md table", "--format json"),
-    ("--format", "junit xml", "--format sarif` or `--format json"),
-    ("--format", "html svg", PAGES),
-    (
-        "--quantize",
-        "w8a8",
-        "activations are quantized with data, as by `nncf.quantize`; --quantize stores weights only",
-    ),
-    ("--quantize", "f8 fp8", FLOATS),
-    ("--quantize", "*.txt", "--quantize @FILE"),
-    ("--quantize", "awq gptq", DATA),
-    ("--quantize", "u4", "--quantize int4_asym"),
-    ("--quantize", "4 i4 q4 w4", "--quantize int4_sym"),
-    ("--quantize", "8 q8 w8", "--quantize int8_sym"),
-    ("--rules", "onnx tensorflow tf", "TensorFlow and ONNX promote nothing: operands must have one type"),
-    ("--rules", "np", "--rules numpy"),
-    ("--rules", "torch", "--rules pytorch"),
-    ("--target", "latest", "without --target, a model is written for the newest release"),
-    ("--use", "fuse-all", "--use all"),
-    ("--use", "fuse-layernorm layernorm", "--use norms"),
-    ("--weights", "*.bin", "--bin FILE"),
-    ("[CODE]", "*.xml", "`typelift check MODEL.xml` reports the findings of a model"),
-    ("[CODE]", "all e0 list", "`typelift explain` lists the codes"),
-];
-
-const ALLOW: &str = "name the codes, such as `--allow stale-port`; --quiet prints errors only";
-const PAGES: &str =
-    "`typelift view MODEL.xml -o PAGE.html` writes a page, and `typelift view A.xml B.xml -o PAGE.html` one of a diff";
-const FLOATS: &str =
-    "modes of floats are nf4, fp4 and mxfp4; `--backup fp8_e4m3` is for weights that the mode leaves out";
-const DATA: &str = "a mode that needs data is of `nncf.compress_weights`; --quantize computes from the weights alone";
-
-/// Complete command lines, for commands that need more than a model, and what to write instead of further words.
-const EXAMPLES: &[(&str, &str, &str)] = &[
-    ("completions", "completions bash", ""),
-    ("diff", "diff BEFORE.xml AFTER.xml", "give two models"),
-    ("explain", "explain type-mismatch", "give one code; `typelift explain` lists them"),
-    ("man", "man FOLDER", ""),
-    ("promote", "promote f32 i64", ""),
-    ("reduce", "reduce --finding type-mismatch MODEL.xml -o OUT.xml", COMMAND),
-    ("schema", "schema check", ""),
-    ("show", "show", "show --around LAYER MODEL.xml"),
-    ("stats", "stats", "show --around LAYER MODEL.xml"),
-    (
-        "verify",
-        "verify BEFORE.xml AFTER.xml",
-        "give one model or two; a property is one word, such as `--config KV_CACHE_PRECISION=u8`",
-    ),
-    ("view", "view", "give one model, or two to see what differs"),
-    ("why", "why MODEL.xml LAYER", "why MODEL.xml LAYER"),
-];
 
 /// Things and actions that are in names of many kinds.
 const OBJECTS: [&str; 11] =
@@ -298,8 +41,11 @@ const PLACES: [&str; 15] = [
     "DEVICE", "OTHER", "N",
 ];
 
+/// More such words, which nothing fills.
+const OTHER_PLACES: [&str; 5] = ["ADAPTER", "INPUT", "OUTPUT", "PATTERN", "REPLACEMENT"];
+
 /// Options with which no model is written elsewhere.
-const DONE: [&str; 4] = ["--dry-run", "--audit", "--in-place", "--list-rules"];
+const DONE: [&str; 5] = ["--diff", "--dry-run", "--audit", "--in-place", "--list-rules"];
 
 /// The most options that a suggestion lists.
 const FEW: usize = 8;
@@ -319,6 +65,11 @@ pub(crate) fn of_one_dash(arguments: &[OsString]) -> Option<Failure> {
         word.starts_with("-o") && word.len() > 2 && !word.contains('=') && (is_other() || word == "-output")
     };
     let word = words.into_iter().find(|word| of_help(word) || of_output(word))?;
+    // Another program's command is refused first.
+    let is_verb = |word: &OsString| word.to_str().is_some_and(|word| word.starts_with('-') || is_xml(word));
+    if arguments.get(1).is_some_and(|first| !is_verb(first) && whole_command().find_subcommand(first).is_none()) {
+        return None;
+    }
     let message = format!("unexpected argument `{word}` found");
     if let Some(habit) = of_habit(arguments) {
         return Some(Failure::new(message).help(habit));
@@ -407,27 +158,24 @@ fn tip(error: &Error, program: &Command, arguments: &[OsString]) -> Option<Strin
                     Some(ContextValue::Strings(known)) if !known.is_empty() => format!("write `{name} {}`", known[0]),
                     _ => format!("write `{}`", plain(&option)),
                 }),
-                _ if fitted.is_some() => fitted.map(|words| {
-                    if let Some(verb) = asked.verb.filter(|verb| asked.has_others(verb, name)) {
-                        return format!("write `{}`", asked.line(verb.get_name()));
-                    }
-                    let is_list = words.len() > 2 && words.iter().step_by(2).all(|word| word == name);
-                    let start = if is_list { "give the option once for each: " } else { "write " };
-                    format!("{start}`{}`", shown(&words))
-                }),
+                _ if fitted.is_some() => Some(format!("write `{}`", asked.line(asked.verb?.get_name())?)),
                 _ if option.contains("FROM=TO") && !value.contains('=') => Some(format!("write `{name} {value}=TO`")),
                 _ if option.contains("<NAME=") && !value.contains('=') => {
                     let is_name = value.starts_with(|letter: char| letter.is_lowercase() || letter == '_');
                     let is_name = is_name && element_type(&value).is_err();
                     let place = plain(option.split('=').nth(1)?);
                     let pair = if is_name { format!("{value}={place}") } else { format!("NAME={value}") };
-                    Some(format!("write `{name} {}`; `{}` lists the names", shell_word(&pair), asked.line("MODEL.xml")))
+                    Some(format!(
+                        "write `{name} {}`; `{}` lists the names",
+                        shell_word(&pair),
+                        asked.line("MODEL.xml")?
+                    ))
                 }
                 _ if option.contains("<KEY=") && value.starts_with('{') => {
                     Some(format!("write `{name} KEY=VALUE` for each property"))
                 }
                 None if option.contains("<KEY=") => Some(format!("write `{name} {value}=VALUE`")),
-                _ => value_tip(name, &value.to_lowercase(), error),
+                _ => asked.of_error(name, &value).or_else(|| value_tip(name, &value.to_lowercase(), error)),
             }
         }
         ErrorKind::MissingRequiredArgument => {
@@ -437,7 +185,8 @@ fn tip(error: &Error, program: &Command, arguments: &[OsString]) -> Option<Strin
                 _ => None,
             };
             if missing.is_some_and(|arg| arg.starts_with("<--")) {
-                let example = (verb == "convert").then(|| format!(", such as `{}`", asked.line(COMPRESS)));
+                let example = (verb == "convert").then(|| asked.line(COMPRESS)).flatten();
+                let example = example.map(|line| format!(", such as `{line}`"));
                 return Some(format!("write one of these options{}", example.unwrap_or_default()));
             }
             if let Some(option) = missing.filter(|arg| arg.starts_with("--")) {
@@ -445,12 +194,12 @@ fn tip(error: &Error, program: &Command, arguments: &[OsString]) -> Option<Strin
             }
             let names_tensor = error.render().to_string().contains("<NAME>");
             let line = if names_tensor { "show MODEL.xml NAME --npy FILE.npy" } else { verb };
-            Some(format!("for example, `{}`", asked.line(line)))
+            Some(format!("for example, `{}`", asked.line(line)?))
         }
         ErrorKind::ArgumentConflict
             if let Some(tensor) = asked.value_of("--output").filter(|output| !output.contains('.')) =>
         {
-            Some(asked.said(&format!("rewrite -e 'cut {tensor}'")))
+            asked.said(&format!("rewrite -e 'cut {tensor}'")).or_else(|| Some("leave one of the two out".to_owned()))
         }
         ErrorKind::TooManyValues => {
             let option = text(error, ContextKind::InvalidArg)?;
@@ -476,34 +225,18 @@ fn whole(option: &str, arguments: &[OsString]) -> String {
 }
 
 fn value_tip(option: &str, value: &str, error: &Error) -> Option<String> {
-    let value = if option == "--use" { &value.replace('_', "-") } else { value };
-    let is_like = |text: &&str| match text.strip_prefix('*') {
+    let is_like = |text: &str| match text.strip_prefix('*') {
         Some(end) => value.ends_with(end),
-        None => value.starts_with(*text),
+        None => value.starts_with(text),
     };
     if value.starts_with('@') {
         return None;
     }
-    if let Some((.., meant)) =
-        VALUES.iter().find(|(name, texts, _)| option == *name && texts.split(' ').any(|text| is_like(&text)))
-    {
-        return Some(if meant.starts_with("--") { format!("write `{meant}`") } else { (*meant).to_owned() });
+    if let Some(meant) = scoped(option, is_like) {
+        return Some(if meant.starts_with("--") { format!("write `{meant}`") } else { meant.to_owned() });
     }
     if let Some(meant) = meanings(value).into_iter().find(|meant| meant.split(' ').next() == Some(option)) {
         return Some(format!("write `{meant}`"));
-    }
-    if option == "--use" {
-        return Some(format!("write `--use {}`", near_set(value)?));
-    }
-    let value = if option == "--target" { value.trim_start_matches(|it: char| !it.is_numeric()) } else { value };
-    let releases = Release::all().map(|release| release.to_string());
-    if let ("--target", Some(last)) = (
-        option,
-        releases
-            .filter(|it| format!("{it}.").starts_with(&format!("{value}.")) || value.starts_with(&format!("{it}.")))
-            .last(),
-    ) {
-        return Some(format!("write `--target {last}`"));
     }
     let Some(ContextValue::Strings(known)) = error.get(ContextKind::ValidValue) else {
         let rendered = error.render().to_string();
@@ -537,7 +270,10 @@ const TYPOGRAPHIC: [char; 6] = ['—', '–', '“', '”', '‘', '’'];
 
 /// Advice about a habit of git or of the shell in the words of a command that failed.
 pub(crate) fn of_habit(arguments: &[OsString]) -> Option<String> {
-    let words: Vec<&str> = arguments.iter().filter_map(|word| word.to_str()).collect();
+    let mut words: Vec<&str> = arguments.iter().filter_map(|word| word.to_str()).collect();
+    if words.get(1) == Some(&"git") {
+        words.remove(1);
+    }
     let is_file = |word: &str| Path::new(word).exists();
     let verb = *words.get(1)?;
     if words.iter().any(|word| word.starts_with(TYPOGRAPHIC) && !is_file(word)) {
@@ -558,13 +294,17 @@ pub(crate) fn of_habit(arguments: &[OsString]) -> Option<String> {
         let has_sign = word.contains("..") || word.contains("@{") || word.chars().skip(1).any(|c| "~^".contains(c));
         !is_file(word) && !word.starts_with(['-', '.']) && (word.starts_with("HEAD") || is_path || has_sign)
     };
+    let is_drive = |word: &&str| is_xml(word) && word.get(1..2) == Some(":") && !word.contains(['/', '\\', '=']);
+    if words[1..].iter().any(is_drive) {
+        return Some("the shell removes `\\`: write the path in quotes, or with `/`".to_owned());
+    }
     for pair in words.windows(2).skip(1) {
         let (option, value) = (pair[0], pair[1]);
         let at = words.iter().position(|it| *it == value).unwrap_or_default();
         let rest = words[at..].iter().take_while(|it| !it.starts_with('-') && !it.ends_with(".xml") && !is_file(it));
         let rest: Vec<&str> = rest.copied().collect();
         match option {
-            "--hint" | "-hint" if ["latency", "throughput"].contains(&&*value.to_lowercase()) => {
+            "--hint" | "-hint" if verb == "verify" && ["latency", "throughput"].contains(&&*value.to_lowercase()) => {
                 return Some(format!("write `--config PERFORMANCE_HINT={}`", value.to_uppercase()));
             }
             "--rule" | "--rules" | "-r" if value.contains("=>") && !is_file(value) => {
@@ -573,9 +313,7 @@ pub(crate) fn of_habit(arguments: &[OsString]) -> Option<String> {
             "-e" | "--statement" if rest.len() > 1 => {
                 return Some(format!("quote the statement: `-e {}`", shell_word(&rest.join(" "))));
             }
-            "-e" | "--statement"
-                if ["()", "(,", ", )", "  "].iter().any(|gap| value.replace("Parameter()", "").contains(gap)) =>
-            {
+            "-e" | "--statement" if has_gap(value) => {
                 return Some(
                     "the shell replaces `$` in double quotes: write the statement in single quotes".to_owned(),
                 );
@@ -612,6 +350,36 @@ pub(crate) fn of_habit(arguments: &[OsString]) -> Option<String> {
     (verb == "diff").then(|| format!("{tool} compares with a commit"))
 }
 
+/// True if a statement lacks an operand, because the shell has replaced a variable by nothing.
+fn has_gap(statement: &str) -> bool {
+    const GAPS: [&str; 10] = ["()", "(,", ",)", ",,", "/)", "*)", "+)", "-)", "=)", "/,"];
+    let whole = statement.replace("Parameter()", "").replace(' ', "");
+    statement.ends_with(' ') || statement.contains("  ") || GAPS.iter().any(|gap| whole.contains(gap))
+}
+
+/// Advice about words that the parser accepts, for a command that failed.
+pub(crate) fn of_run(arguments: &[OsString]) -> Option<String> {
+    let mut program = whole_command();
+    of_habit(arguments).or_else(|| {
+        program.build();
+        let asked = Asked::new(&program, arguments);
+        let verb = asked.verb?;
+        let is_unknown = |word: &&str| *word != verb.get_name() && !is_xml(word) && !Path::new(word).exists();
+        let unknown = || asked.others().find(is_unknown);
+        match verb.get_name() {
+            name if asked.is_moved => Some(format!("write `{}`", asked.line(name)?)),
+            "rewrite" if let Some(line) = asked.restated() => Some(format!("write `{line}`")),
+            "show" if asked.value_of("--only").is_some_and(|word| asked.operation(word).is_some()) => {
+                Some(format!("write `{}`", asked.line("show")?))
+            }
+            "convert" | "rewrite" | "check" | "stats" | "infer" => {
+                asked.verb_tip(unknown().filter(|it| !meanings(it).is_empty() || library::get(it).is_some())?)
+            }
+            _ => None,
+        }
+    })
+}
+
 fn text(error: &Error, kind: ContextKind) -> Option<String> {
     match error.get(kind)? {
         ContextValue::String(text) => Some(text.clone()),
@@ -622,6 +390,11 @@ fn text(error: &Error, kind: ContextKind) -> Option<String> {
 
 impl Asked<'_> {
     fn verb_tip(&self, word: &str) -> Option<String> {
+        // `torch.onnx.export`.
+        let word = word.rsplit('.').next().filter(|_| word.matches('.').count() > 1).unwrap_or(word);
+        if self.output().is_some_and(|output| output.ends_with(".onnx")) {
+            return meanings("tf2onnx").pop().map(str::to_owned);
+        }
         let named = |word: &str| {
             let meanings = meanings(word);
             let first = meanings.iter().find(|meant| !meant.starts_with("--")).or(meanings.first()).copied();
@@ -629,17 +402,26 @@ impl Asked<'_> {
         };
         // The command of another program follows its name: `surgeon extract`.
         let words = || self.others().skip_while(|it| *it != word).take_while(|it| !is_xml(it));
-        let of_program =
-            words().filter(|it| !PROGRAMS.contains(it)).find_map(named).or_else(|| words().find_map(named));
-        let of_program = of_program.filter(|_| PROGRAMS.contains(&word));
+        let of_program = words().filter(|it| !is_program(it)).find_map(named).or_else(|| words().find_map(named));
+        let of_program = of_program.filter(|_| is_program(word));
         if let Some(meant) = of_program.or_else(|| named(word)) {
-            let other = self.conversion().unwrap_or(if word == "trtexec" { RUN } else { "convert" });
-            let is_other = meant == OVC && word != "export" && !self.models().is_empty();
-            let is_run = meant == RUN && self.models().len() == 2;
+            let (is_run, is_import) = (meanings("run").contains(&meant), meanings("ovc").contains(&meant));
+            let run = meanings("run").into_iter().find(|_| word == "trtexec");
+            let other = self.conversion().or(run).unwrap_or("convert");
+            let is_other = is_import && word != "export" && !self.models().is_empty();
+            let is_run = is_run && self.models().len() == 2;
             let is_close = self.options().any(|(name, _)| meanings(name).iter().any(|it| it.starts_with("verify ")));
             let is_verified = is_run || is_close && meant.starts_with("diff");
             let meant = if is_verified { "verify BEFORE.xml AFTER.xml" } else { meant };
-            return Some(self.said(&self.whole_meaning(if is_other { other } else { meant })));
+            // `compare --html`, `quantize --preset`.
+            let others = self.options().filter_map(|(name, _)| {
+                let scoped = scoped(meant.split(' ').next()?, |word| word == dashed(name));
+                scoped
+                    .filter(|it| !it.contains('`'))
+                    .or_else(|| meanings(name).first().copied().filter(|it| meanings("pot").contains(it)))
+            });
+            let meant = others.last().unwrap_or(meant);
+            return self.said(if is_other { other } else { meant });
         }
         if let Some(advice) = not_a_model::file(word) {
             return Some(advice);
@@ -656,38 +438,33 @@ impl Asked<'_> {
         let near = |name: &&str| is_slip(word, name);
         let nearest = typelift::near(word, names()).filter(|name| near(&&**name));
         if let Some(name) = nearest.or_else(|| names().find(near).map(str::to_owned)) {
-            return Some(format!("did you mean `{name}`?"));
+            return match self.line(&name).filter(|_| !self.models().is_empty()) {
+                Some(line) => Some(format!("did you mean `{line}`?")),
+                None => Some(format!("did you mean `{name}`?")),
+            };
         }
         let lower = dashed(word);
         let sets = || library::SETS.iter().map(|set| set.name);
         let exact = sets().find(|set| *set == lower);
-        let known = || MEANINGS.iter().flat_map(|(_, words)| words.split(' ').map(|word| word.trim_start_matches('-')));
-        let within = within(word, known()).filter(|other| other != word && exact.is_none());
+        let within = within(word, known_words()).filter(|other| other != word && exact.is_none());
         let part = exact.or_else(|| sets().find(|set| lower.len() > 3 && set.contains(&lower)));
         if let Some(set) = part.filter(|_| within.is_none()) {
-            return Some(self.said(&format!("rewrite --use {set}")));
+            return self.said(&format!("rewrite --use {set}"));
         }
-        let other = within.or_else(|| typelift::near(word, known()).filter(|name| near(&&**name)));
+        let other = within.or_else(|| typelift::near(word, known_words()).filter(|name| near(&&**name)));
         other.filter(|other| other != word).and_then(|other| self.verb_tip(&other))
-    }
-
-    /// A meaning with the first command that has it, if it is an option.
-    fn whole_meaning(&self, meant: &str) -> String {
-        let mut verbs = self.program.get_subcommands().filter(|verb| !verb.is_hide_set());
-        let verb = verbs.find(|verb| meant.starts_with("--") && has(verb, meant));
-        verb.map_or_else(|| meant.to_owned(), |verb| format!("{} {}", verb.get_name(), valued(verb, meant)))
     }
 
     fn option_tip(&self, option: &str) -> Option<String> {
         let name = option.split('=').next().unwrap_or(option);
         let Some(verb) = self.verb else { return self.tip_without_command(option, name) };
         if is_overview(self.arguments) && option == verb.get_name() {
-            return Some(format!("write `{}`", self.line(option)));
+            return Some(format!("write `{}`", self.line(option)?));
         }
         if !option.starts_with('-') {
-            let row = EXAMPLES.iter().find(|(name, _, more)| *name == verb.get_name() && !more.is_empty());
+            let more = scoped("MORE", |name| name == verb.get_name());
             let help = || format!("`typelift help {}` explains the command", verb.get_name());
-            return Some(row.map_or_else(help, |(.., more)| self.said(more)));
+            return more.map_or_else(|| Some(help()), |more| self.said(more));
         }
         let dashed = dashed(name);
         let long = dashed.trim_start_matches('-');
@@ -696,36 +473,21 @@ impl Asked<'_> {
         let negated = ["no-", "skip-", "disable-", "without-"].iter().any(|start| long.starts_with(start));
         let own = verb.get_arguments().filter(|arg| !arg.is_global_set() && !arg.is_hide_set());
         let own: Vec<_> = own.filter_map(Arg::get_long).filter(|name| *name != "help").collect();
-        let others = MEANINGS.iter().flat_map(|(_, words)| words.split(' ')).chain(MODEL.iter().copied());
-        let others: Vec<_> = others.map(|word| word.trim_start_matches('-')).collect();
-        let near = |names: &[&str]| {
-            typelift::near(long, names.iter().copied()).filter(|near| is_slip(long, near) && long.len() > 1)
-        };
         let mut verbs = self.program.get_subcommands().filter(|verb| !verb.is_hide_set()).map(Command::get_name);
         let is_begun = |name: &&str| *name == long || long.len() > 3 && name.starts_with(long);
         let meaning = |meant: &str| self.meaning(verb, name, meant);
         off.or_else(|| meaning(&dashed))
-            .or_else(|| {
-                let near = format!("--{}", near(&own)?);
-                let is_same = |value: &str| self.fitted(verb, &near, value).is_none_or(|words| words[1..] == [value]);
-                let is_typed = self.value_of(name).is_none_or(is_same) && !self.has_others(verb, name);
-                if is_typed { Some(format!("did you mean `{near}`?")) } else { meaning(&near) }
-            })
             .or_else(|| negated.then(|| only_asked("does only what its options say")))
-            .or_else(|| verbs.find(is_begun).map(|verb| self.said(verb)))
-            .or_else(|| meaning(&format!("--{}", within(name, own.iter().chain(&others).copied())?)))
-            .or_else(|| meaning(&format!("--{}", near(&others)?)))
+            .or_else(|| verbs.find(is_begun).and_then(|verb| self.said(verb)))
+            .or_else(|| similar(verb, name).iter().find_map(|other| meaning(other)))
             .or_else(|| {
                 let list = own.iter().map(|name| format!("--{name}")).collect::<Vec<_>>().join(", ");
                 let few = format!("the options of `typelift {}` are {list}", verb.get_name());
-                let line = self.line(verb.get_name());
-                let without =
-                    format!("leave `{name}` out: `{line}`; `typelift {} -h` lists the options", verb.get_name());
                 if (1..=FEW).contains(&own.len()) {
-                    Some(few)
-                } else {
-                    Some(without).filter(|_| !self.models().is_empty())
+                    return Some(few);
                 }
+                let line = self.line(verb.get_name()).filter(|_| !self.models().is_empty())?;
+                Some(format!("leave `{name}` out: `{line}`; `typelift {} -h` lists the options", verb.get_name()))
             })
     }
 
@@ -733,17 +495,18 @@ impl Asked<'_> {
     fn tip_without_command(&self, option: &str, name: &str) -> Option<String> {
         let is_overview = is_overview(self.arguments);
         if let Some(model) = self.models().first().filter(|_| option.starts_with("-o") || !is_overview) {
-            let line = self.line(self.conversion().unwrap_or("convert"));
+            let line = self.line(self.conversion().unwrap_or("convert"))?;
             return Some(format!("the command comes first: `{line}`, or `typelift {}`", shell_word(model)));
         }
-        if let Some(meant) = meanings(name).first().copied().or_else(|| self.conversion()) {
-            return Some(self.said(&self.whole_meaning(meant)));
+        let verb = self.program.find_subcommand(name.trim_start_matches('-')).map(Command::get_name);
+        if let Some(meant) = verb.or_else(|| meanings(name).first().copied()).or_else(|| self.conversion()) {
+            return self.said(meant);
         }
         match self.program.get_subcommands().find(|verb| has(verb, name)) {
-            Some(verb) if is_overview => Some(format!("write `{}`", self.line(verb.get_name()))),
+            Some(verb) if is_overview => Some(format!("write `{}`", self.line(verb.get_name())?)),
             Some(verb) => Some(format!("`{option}` is an option of `typelift {}`", verb.get_name())),
             None if option.starts_with('-') => None,
-            None => Some(format!("to compare two models, write `{}`", self.line("diff"))),
+            None => Some(format!("to compare two models, write `{}`", self.line("diff")?)),
         }
     }
 }
@@ -786,6 +549,8 @@ struct Asked<'a> {
     /// Options with their values, and other words without a name.
     words: Vec<(String, Option<String>)>,
     model: OnceCell<Option<Model>>,
+    /// True if a word was read otherwise than by the parser.
+    is_moved: bool,
 }
 
 impl<'a> Asked<'a> {
@@ -794,10 +559,15 @@ impl<'a> Asked<'a> {
         let texts: Vec<_> = arguments.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
         let is_option = |text: &str| text.starts_with('-') && text[1..].starts_with(|first: char| !first.is_numeric());
         let mut rest = texts.iter().take_while(|text| *text != "--").peekable();
-        let mut words = Vec::new();
+        let (mut words, mut is_moved) = (Vec::<(String, Option<String>)>::new(), false);
         while let Some(text) = rest.next() {
             if !is_option(text) {
-                words.push((String::new(), Some(text.clone())));
+                // `--set-shape a=[1] b=[2]`.
+                let last = words.last().filter(|(_, value)| value.as_ref().is_some_and(|value| value.contains('=')));
+                let last =
+                    last.filter(|_| text.contains('=') && !Path::new(text).exists()).map(|(name, _)| name.clone());
+                is_moved |= last.is_some();
+                words.push((last.unwrap_or_default(), Some(text.clone())));
                 continue;
             }
             let (name, value) =
@@ -805,9 +575,17 @@ impl<'a> Asked<'a> {
             let known = verb.into_iter().chain(program.get_subcommands()).find_map(|verb| argument(verb, name));
             let takes_value = known.is_none_or(|option| option.get_action().takes_values());
             let next = |text: &&String| takes_value && !is_option(text);
-            words.push((name.to_owned(), value.or_else(|| rest.next_if(next).cloned())));
+            // `--nhwc` is a value.
+            let layout =
+                Some(name.trim_start_matches('-')).filter(|name| ["nchw", "nhwc"].contains(&&*name.to_lowercase()));
+            let value = layout.map(str::to_owned).or(value).or_else(|| rest.next_if(next).cloned());
+            // `-o json`.
+            let is_format =
+                is_output(name) && value.as_ref().is_some_and(|value| ["github", "json", "sarif"].contains(&&**value));
+            is_moved |= is_format;
+            words.push((if is_format { "--format" } else { name }.to_owned(), value));
         }
-        Self { program, arguments, verb, words, model: OnceCell::new() }
+        Self { program, arguments, verb, words, model: OnceCell::new(), is_moved }
     }
 
     fn options(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
@@ -820,9 +598,9 @@ impl<'a> Asked<'a> {
 
     /// The words after the command that are no files.
     fn rest(&self) -> impl Iterator<Item = &str> {
-        let is_known = |word: &str| PROGRAMS.contains(&word) || self.program.find_subcommand(word).is_some();
-        let rest = self.others().skip(1).skip_while(move |word| is_known(word) || !meanings(word).is_empty());
-        rest.filter(|word| !is_xml(word) && !Path::new(word).exists())
+        let is_known = |word: &str| is_program(word) || self.program.find_subcommand(word).is_some();
+        let rest = self.others().skip(1).filter(|word| !is_xml(word) && !Path::new(word).exists());
+        rest.skip_while(move |word| is_known(word) || meanings(word).iter().any(|meant| !meant.starts_with("--")))
     }
 
     /// The value that was typed for an option, if one was.
@@ -839,7 +617,8 @@ impl<'a> Asked<'a> {
 
     fn output(&self) -> Option<&str> {
         let given = || self.options().filter(|(name, _)| is_output(name)).filter_map(|(_, value)| value);
-        given().find(|value| is_xml(value)).or_else(|| given().next())
+        let is_tensor = |name: &&str| self.model().is_some_and(|model| model.graph().find(name).is_ok());
+        given().find(|value| is_xml(value)).or_else(|| given().find(|value| !is_tensor(value)))
     }
 
     /// The model that was typed, if it can be read: its inputs and outputs complete what was typed.
@@ -884,7 +663,12 @@ impl<'a> Asked<'a> {
             (own.starts_with("--") && has(verb, own)).then(|| own.to_owned())
         });
         let is_here = self.verb.is_some_and(|it| it.get_name() == verb.get_name());
-        if is_here { exact.or(switch).or(row) } else { switch.or(row).or(exact) }.or(plural)
+        let is_listed = general().any(|(words, _)| has_word(words, &dashed));
+        if is_here || !is_listed { exact.or(switch).or(row) } else { switch.or(row).or(exact) }.or(plural)
+    }
+
+    fn own_or_similar(&self, verb: &Command, name: &str) -> Option<String> {
+        self.own(verb, name).or_else(|| similar(verb, name).iter().find_map(|other| self.own(verb, other)))
     }
 
     /// The words for an option of ours with the value that was typed, if it takes that.
@@ -892,12 +676,28 @@ impl<'a> Asked<'a> {
         let (option, lower) = (meant.split(' ').next()?, given.to_lowercase());
         let place = valued(verb, option);
         let given = if place.contains("NAME=") { given.trim_matches(['{', '}', '"']) } else { given };
+        // `image[1,3]{f32}`.
+        if let Some((shape, ty)) = given.split_once("]{").filter(|_| place.contains("NAME=SHAPE")) {
+            let shape = self.fitted(verb, meant, &format!("{shape}]"))?;
+            let name = shape.get(1)?.split('=').next()?;
+            let of_type = self.fitted(verb, "--set-type", &format!("{name}={ty}")).unwrap_or_default();
+            return Some([shape, of_type].concat());
+        }
         let is_other = given.contains(['{', '"']) || given.starts_with('@') || is_xml(given);
         let place = place.split_once(' ').map(|(_, place)| place).filter(|_| !is_other)?;
         let mode = lower.replace('-', "_");
-        let alias = VALUES.iter().find(|(own, texts, _)| *own == option && has_word(texts, &mode));
-        if let Some((.., words)) = alias.filter(|(.., words)| words.starts_with("--") && !words.contains('`')) {
+        let alias = scoped(option, |text| text == mode).filter(|words| words.starts_with("--"));
+        if let Some(words) = alias.filter(|words| !words.contains('`') && !has_place(words)) {
             return Some(split(words));
+        }
+        if let Some((a, b)) = given.split_once(',').filter(|_| option == "--device" && has(verb, "--device-b")) {
+            return Some(["--device-a", a, "--device-b", b].map(str::to_owned).into());
+        }
+        if let Some(words) = self.repeated(verb, option, given).filter(|_| place.starts_with("NAME=")) {
+            return Some(words);
+        }
+        if let Some(words) = self.operation(given).filter(|_| option == "--only" && verb.get_name() == "show") {
+            return Some(words);
         }
         if let Some((mode, group)) = given.split_once(':').filter(|_| option == "--quantize") {
             return Some(split(&format!("--quantize {} --group-size {group}", mode.to_lowercase())));
@@ -909,12 +709,13 @@ impl<'a> Asked<'a> {
             "NAME=SHAPE" => vec![self.shape(given)],
             "NAME=LAYOUT" => vec![self.layout(option, given)],
             "NAME=N" => match self.length(option, given)? {
-                words if words[0] != option => return Some(words),
+                words if words[0] != option || words.len() > 2 => return Some(words),
                 mut words => vec![words.pop()],
             },
             "NAME=TYPE" => {
-                let (name, is_type) = (self.ends(option).into_iter().next(), kind.is_some() && pair == given);
-                vec![name.map(|(name, _)| format!("{name}={given}")).filter(|_| is_type), Some(pair)]
+                let (ends, is_type) = (self.ends(option), kind.is_some() && pair == given);
+                let name = if ends.len() > 1 { Some("*".to_owned()) } else { ends.into_iter().next().map(|it| it.0) };
+                vec![name.map(|name| format!("{name}={given}")).filter(|_| is_type), Some(pair)]
             }
             "FROM=TO,…" => {
                 let to = Some(format!("f32={pair}")).filter(|_| kind.is_some_and(|kind| kind != "f32"));
@@ -924,6 +725,13 @@ impl<'a> Asked<'a> {
             "N" | "REL" | "ABS" | "SECONDS" | "R" => {
                 let percent = given.strip_suffix('%').and_then(|number| Some(number.parse::<f64>().ok()? / 100.0));
                 let bare = given.trim_end_matches(|letter: char| letter.is_alphabetic()).to_owned();
+                if let Some((value, (name, other))) =
+                    given.split_once(',').and_then(|it| Some((it.0, it.1.split_once('=')?)))
+                {
+                    let other =
+                        self.fitted(verb, &self.own(verb, &format!("--{}", name.trim_matches(['-', ' '])))?, other)?;
+                    return Some([self.fitted(verb, option, value)?, other].concat());
+                }
                 vec![percent.map(|number| number.to_string()), Some(bare)]
             }
             "TYPE" if option == "--hint" => vec![kind],
@@ -934,9 +742,15 @@ impl<'a> Asked<'a> {
                 let layer = given.rsplit_once(':').filter(|(_, ty)| element_type(ty).is_ok()).map(|it| it.0.to_owned());
                 let glob = given.replace(".*", "*").replace('\\', "").trim_matches(['^', '$']).to_owned();
                 let small = ["--align", "--compress", "--for", "--quantize"].contains(&option).then(|| lower.clone());
-                let parts = [lower.rsplit('.').next(), lower.split('.').next()].map(|part| part.map(str::to_owned));
+                let parts = lower.split(['.', '-']).map(|part| Some(part.to_owned()));
                 let forms = [layer, small, Some(glob).filter(|_| given.contains(".*")), Some(given.to_owned())];
-                forms.into_iter().chain([Some(lower), Some(mode)]).chain(parts).collect()
+                // `v2024.1.0`, `2024`.
+                let number = lower.trim_start_matches(|it: char| !it.is_numeric());
+                let begins = |one: &str, other: &str| format!("{one}.").starts_with(&format!("{other}."));
+                let releases = Release::all().map(|it| it.to_string()).filter(|_| option == "--target");
+                let release = releases.filter(|it| begins(it, number) || begins(number, it)).last();
+                let set = near_set(&mode.replace('_', "-")).filter(|_| option == "--use").map(str::to_owned);
+                forms.into_iter().chain([Some(lower.clone()), Some(mode), release, set]).chain(parts).collect()
             }
         };
         let form = forms.into_iter().flatten().find(|form| takes(self.program, verb, option, form));
@@ -952,7 +766,8 @@ impl<'a> Asked<'a> {
             Some(at) => (&given[..at], &given[at + 1..]),
             None => given.rsplit_once([':', '=']).unwrap_or(("", given)),
         };
-        let is_open = |text: &str| text == "-1" || text.chars().all(|letter| letter.is_alphabetic() || letter == '_');
+        let is_open =
+            |text: &str| text.starts_with('-') || text.chars().all(|letter| letter.is_alphabetic() || letter == '_');
         let is_named = dims.contains([',', ';', ' ']);
         let texts = dims.split(|letter: char| !is_named && letter == 'x' || [',', ';', ' ', '*'].contains(&letter));
         let texts = texts.filter(|text| !text.is_empty());
@@ -966,10 +781,11 @@ impl<'a> Asked<'a> {
         let is_size = |own: &[String]| dims.len() == 1 && own.len() == 4;
         let (name, own) = fitting.or_else(|| self.input(name, |own| fits(own) || is_size(own)))?;
         // The size of an image is its height and its width.
+        let is_fit = fits(&own) || is_size(&own);
         let dims = if dims.len() == 1 && own.len() == 4 { [&dims[..], &dims].concat() } else { dims };
         let is_shape = dims.iter().any(|dim| dim.contains(|letter: char| letter.is_ascii_digit()));
-        let more = if own.len() > dims.len() { &own[..own.len() - dims.len()] } else { &[] };
-        is_shape.then(|| format!("{name}=[{}]", [more, &dims].concat().join(",")))
+        let more = &own[..own.len().saturating_sub(dims.len())];
+        (is_shape && (more.len() < 2 || is_fit)).then(|| format!("{name}=[{}]", [more, &dims].concat().join(",")))
     }
 
     /// A layout as `NAME=NCHW:NHWC`, for `nhwc`, `NAME(nchw->nhwc)`, and for two options for the source and the target.
@@ -1004,15 +820,41 @@ impl<'a> Asked<'a> {
         if given.contains('=') || given.parse::<u64>().is_err() {
             return pair(option, given.replacen(':', "=", 1));
         }
-        let Some((name, dims)) = self.ends("").into_iter().next() else {
-            return pair(option, format!("batch={given}"));
+        let Some(shapes) = self.model().map(typelift::shapes) else { return pair(option, format!("batch={given}")) };
+        let mut words = Vec::new();
+        let is_shaped = |name: &str| {
+            self.options().any(|(_, value)| value.is_some_and(|value| value.starts_with(&format!("{name}="))))
         };
-        let shapes = typelift::shapes(self.model()?);
-        match shapes.symbols.iter().find(|symbol| symbol.axis() == format!("{name}[0]")) {
-            None if option == "--set-length" => {
-                pair("--set-shape", format!("{name}=[{}]", [&[given.to_owned()], dims.get(1..)?].concat().join(",")))
-            }
-            symbol => pair(option, format!("{}={given}", symbol.map_or("batch", |symbol| &symbol.name))),
+        for (name, dims) in self.ends("").into_iter().filter(|(name, dims)| !dims.is_empty() && !is_shaped(name)) {
+            let symbol = shapes.symbols.iter().find(|symbol| symbol.axis() == format!("{name}[0]"));
+            words.extend(match symbol {
+                Some(symbol) => pair(option, format!("{}={given}", symbol.name))?,
+                None if option != "--set-length" || dims[0].parse::<u64>().is_err() => continue,
+                None => {
+                    pair("--set-shape", format!("{name}=[{}]", [&[given.to_owned()], &dims[1..]].concat().join(",")))?
+                }
+            });
+        }
+        Some(words).filter(|words| !words.is_empty())
+    }
+
+    /// The options of `show` for the operation or the layer that a word means: `--only Convolution` for `conv`.
+    fn operation(&self, word: &str) -> Option<Vec<String>> {
+        let (model, lower) = (self.model()?, word.trim_matches('*').to_lowercase());
+        let mut names: Vec<_> = model.graph().layers().filter_map(Layer::operation).map(Operation::name).collect();
+        names.sort_unstable();
+        names.dedup();
+        let meant = ops::meant(&lower).and_then(|meant| Some(meant.split('`').nth(1)?.to_lowercase()));
+        let is_same = |name: &&&str| [Some(&lower), meant.as_ref()].contains(&Some(&name.to_lowercase()));
+        let found: Vec<_> = match names.iter().find(is_same) {
+            Some(name) => vec![*name],
+            None if ops::all().any(|it| it.name().to_lowercase() == lower) => vec![word],
+            None => names.into_iter().filter(|name| name.to_lowercase().contains(&lower)).take(3).collect(),
+        };
+        match model.find(word) {
+            _ if !found.is_empty() => Some(found.iter().flat_map(|name| ["--only", name].map(str::to_owned)).collect()),
+            Ok(_) => Some(vec!["--around".to_owned(), word.to_owned()]),
+            Err(_) => None,
         }
     }
 
@@ -1023,7 +865,7 @@ impl<'a> Asked<'a> {
         // A comma in brackets is part of a shape.
         let mut depth = 0;
         let values = list.split(|letter| {
-            depth += i32::from(letter == '[') - i32::from(letter == ']');
+            depth += i32::from("[(".contains(letter)) - i32::from("])".contains(letter));
             letter == ',' && depth == 0
         });
         let values: Vec<_> = values.map(str::trim).filter(|value| value.parse::<f64>().is_err()).collect();
@@ -1033,86 +875,181 @@ impl<'a> Asked<'a> {
         refused(self.program, verb, &words).is_none().then_some(words)
     }
 
-    /// A command with everything that was typed and has a meaning there.
-    fn line(&self, meant: &str) -> String {
-        let is_typed = self.verb.is_some_and(|verb| verb.get_name() == meant) && !self.models().is_empty();
-        let example = EXAMPLES.iter().find(|(verb, ..)| *verb == meant && !(is_typed && meant == "verify"));
-        let meant = example.map_or(meant, |(_, example, _)| example);
-        let mut words = split(meant);
+    /// A command with everything that was typed and has a meaning there, if the parser accepts it.
+    fn line(&self, meant: &str) -> Option<String> {
+        let typed = self.positionals(meant);
+        let missing = |error: Error| error.kind() == ErrorKind::MissingRequiredArgument;
+        let is_whole = || !self.error([meant].into_iter().chain(typed.iter().map(String::as_str))).is_some_and(missing);
+        let example = scoped("EXAMPLE", |verb| verb == meant).filter(|_| typed.is_empty() || !is_whole());
+        let meant = example.unwrap_or(meant);
+        let (mut words, mut models, mut output, mut row) = (split(meant), self.models(), self.output(), None);
+        words.extend(if example.is_some() { Vec::new() } else { typed });
+        let example = words.get(1).filter(|option| option.starts_with("--")).cloned();
         if let Some(verb) = self.program.find_subcommand(&words[0]) {
             self.prepare(&mut words);
             // An option may belong to one that follows.
             for (name, value) in self.options().chain(self.options()) {
-                self.carry(verb, name, value, &mut words);
+                self.carry(verb, name, value, &mut words, example.as_deref());
             }
             // `quantize MODEL.xml int4`.
-            for word in self.rest() {
-                let option = words.get(1).filter(|option| option.starts_with("--"));
-                if let Some(new) = option.and_then(|option| self.fitted(verb, option, word)).filter(|_| words.len() > 2)
-                {
-                    words.splice(1..3, new);
-                }
+            let option = example.as_deref().filter(|option| words.len() > 2 && words[1] == **option);
+            let pair = self.rest().take(2).collect::<Vec<_>>().join("=");
+            let is_pair =
+                |pair: &&str| pair.contains('=') && option.is_some_and(|it| valued(verb, it).contains("NAME="));
+            let typed = || [&*pair].into_iter().filter(is_pair).chain(self.rest());
+            if let Some(new) = option.and_then(|option| typed().find_map(|word| self.fitted(verb, option, word))) {
+                words.splice(1..3, new);
             }
+            row = words.get(2).cloned();
             self.fill(meant, &mut words);
+            let is_changing = ["convert", "rewrite"].contains(&verb.get_name());
+            // `onnxsim IN.xml OUT.xml`.
+            let is_file = models.get(1).is_some_and(|file| self.verb.is_some() && Path::new(file).exists());
+            if is_changing && output.is_none() && models.len() == 2 && !is_file && !meant.contains("OTHER") {
+                output = models.pop();
+            }
             let reads = verb.get_positionals().flat_map(|arg| arg.get_value_names().unwrap_or_default());
-            let is_given = words.iter().any(|word| ["MODEL.xml", "BEFORE.xml", "--list-rules"].contains(&&**word));
+            let is_model = |word: &String| {
+                ["MODEL.xml", "BEFORE.xml", "--list-rules"].contains(&&**word) || models.contains(&&**word)
+            };
+            let is_given = words.iter().any(is_model);
             if reads.filter(|name| name.ends_with(".xml")).count() > 0 && !is_given {
-                let more = ["AFTER.xml"].into_iter().filter(|_| verb.get_name() == "verify" && self.models().len() > 1);
+                let more = ["AFTER.xml"].into_iter().filter(|_| verb.get_name() == "verify" && models.len() > 1);
                 words.extend(["MODEL.xml"].into_iter().chain(more).map(str::to_owned));
             }
             let is_done = words.iter().any(|word| DONE.contains(&&**word));
-            let writes = (["convert", "rewrite"].contains(&verb.get_name()) || is_fix(&words)) && !is_done;
+            let writes = (is_changing || is_fix(&words)) && !is_done;
             let takes = argument(verb, "--output").is_some() && (verb.get_name() != "check" || is_fix(&words));
-            if !words.contains(&"-o".to_owned()) && (writes || takes && self.output().is_some()) {
+            if !words.contains(&"-o".to_owned()) && (writes || takes && output.is_some()) {
                 words.extend(["-o".to_owned(), "OUT.xml".to_owned()]);
             }
+            self.add_command(&mut words);
         }
-        let models = self.models();
         for (place, given) in [
             ("MODEL.xml", models.first()),
             ("BEFORE.xml", models.first()),
             ("AFTER.xml", models.get(1)),
-            ("OUT.xml", self.output().as_ref()),
+            ("OUT.xml", output.as_ref()),
         ] {
             if let (Some(word), Some(given)) = (words.iter_mut().find(|word| *word == place), given) {
                 *word = (*given).to_owned();
             }
         }
-        format!("typelift {}", shown(&words))
+        // A statement that fails on the model is shown with its places.
+        if let Some(row) = row.filter(|_| words[1] == "-e" && !self.is_accepted(&words)) {
+            words[2] = row;
+        }
+        self.is_accepted(&words).then(|| format!("typelift {}", shown(&words)))
+    }
+
+    /// The words after a command that was typed, if they are no options.
+    fn positionals(&self, verb: &str) -> Vec<String> {
+        let Some(verb) = self.verb.filter(|it| it.get_name() == verb) else { return Vec::new() };
+        let reads = || verb.get_positionals().flat_map(|arg| arg.get_value_names().unwrap_or_default());
+        let models = self.models();
+        let is_read =
+            |word: &&str| models.contains(word) || reads().any(|name| !name.ends_with(".xml") && name != "COMMAND");
+        let all = self.others().filter(|word| *word != verb.get_name()).filter(is_read).map(str::to_owned);
+        all.collect()
+    }
+
+    /// The error of the parser for these words.
+    fn error<'w>(&self, words: impl Iterator<Item = &'w str>) -> Option<Error> {
+        self.program.clone().try_get_matches_from(["typelift"].into_iter().chain(words)).err()
+    }
+
+    /// True if the parsers of commands and statements accept these words, or if a place of one is empty. The statements must
+    /// run on the model.
+    fn is_accepted(&self, words: &[String]) -> bool {
+        let has_place = |word: &String| {
+            PLACES.iter().chain(&OTHER_PLACES).any(|place| parts(word).any(|part| part == *place)) || has_place(word)
+        };
+        if words.iter().any(|word| !is_xml(word) && has_place(word)) {
+            return true;
+        }
+        let statements = words
+            .windows(2)
+            .filter(|pair| ["-e", "--statement"].contains(&&*pair[0]))
+            .map(|pair| format!("{}\n", pair[1]));
+        let runs = |script: Script| self.model().is_none_or(|model| script.run(model.clone()).is_ok());
+        let is_overview = words.first().is_some_and(|word| is_xml(word));
+        statements.collect::<String>().parse().is_ok_and(runs)
+            && (is_overview || self.error(words.iter().map(String::as_str)).is_none_or(|error| error.exit_code() == 0))
+    }
+
+    /// Adds the command that `reduce` runs, which is typed after the model, or as a value of an option.
+    fn add_command(&self, words: &mut Vec<String>) {
+        let of_option = || self.options().find(|(name, _)| scoped("reduce", |word| word == *name) == Some("reduce"));
+        let typed = of_option().and_then(|(_, value)| value);
+        let command: Vec<_> = match typed {
+            Some(command) => command.split(' ').collect(),
+            None => self.others().skip_while(|word| !is_xml(word)).filter(|word| !is_xml(word)).collect(),
+        };
+        if words[0] == "reduce" && !command.is_empty() {
+            if let Some(at) = words.iter().position(|word| word == "--finding") {
+                words.drain(at..at + 2);
+            }
+            words.push("--".to_owned());
+            words.extend(command.iter().map(|word| (*word).to_owned()));
+            words.extend((!command.contains(&"{}")).then(|| "{}".to_owned()));
+        }
     }
 
     /// Adds an option that was typed to a command, if it has a meaning there, or replaces its value.
-    fn carry(&self, verb: &Command, name: &str, value: Option<&str>, words: &mut Vec<String>) {
-        if is_off(value) || is_output(name) || is_model_option(name) {
+    fn carry(&self, verb: &Command, name: &str, value: Option<&str>, words: &mut Vec<String>, example: Option<&str>) {
+        let is_set = library::get(name.trim_start_matches('-')).is_some();
+        if is_off(value) || is_output(name) || is_model_option(name) || is_set {
             return;
         }
-        let near = || {
-            let (dashed, names) = (dashed(name), || verb.get_arguments().filter_map(Arg::get_long));
-            let long = dashed.strip_prefix("--")?;
-            let near = || typelift::near(long, names()).filter(|near| is_slip(long, near));
-            within(name, names()).or_else(near).map(|near| format!("--{near}"))
-        };
-        let own = self.own(verb, name).or_else(near);
-        let Some(new) = own.and_then(|own| self.with_value(verb, &own, value)) else { return };
+        let own = self.own_or_similar(verb, name);
+        // `compress --to bf16`: the value of a row is an example.
+        let foreign = example.filter(|_| !has(verb, &dashed(name))).zip(value);
+        let of_example = foreign.and_then(|(option, value)| self.fitted(verb, option, value));
+        let typed = of_example.or_else(|| self.with_value(verb, &own?, value));
+        let Some(new) = typed.or_else(|| self.as_statement(verb, name, value)) else { return };
+        let is_list = new.len() > 2 && new.iter().step_by(2).all(|option| option.starts_with("--"));
+        for new in new.chunks(if is_list { 2 } else { new.len() }) {
+            self.add(verb, new.to_vec(), words, example);
+        }
+    }
+
+    /// Adds an option to a command, or replaces its value.
+    fn add(&self, verb: &Command, new: Vec<String>, words: &mut Vec<String>, example: Option<&str>) {
         if words.windows(new.len()).any(|known| known == new) {
             return;
         }
         let known = words.iter().position(|word| *word == new[0]).filter(|&at| at + 1 < words.len());
         let known = known.filter(|_| new.len() > 1);
-        match known.map(|at| (at, ranged(&words[at + 1], &new[1]))) {
-            Some((at, Some(range))) => words[at + 1] = range,
+        let range = || words.iter().enumerate().find_map(|(at, word)| Some((at, ranged(word, new.get(1)?)?)));
+        match (range(), known) {
+            (Some((at, range)), _) => words[at] = range,
             // The value of a row is an example.
-            Some((at, None)) if at == 1 && value.is_some() || !is_repeatable(verb, &new[0]) => {
+            (_, Some(at)) if at == 1 && example == Some(&words[1]) || !is_repeatable(verb, &new[0]) => {
                 words.splice(at..at + 2, new);
             }
             _ => {
-                let all: Vec<_> = words[1..].iter().filter(|word| !is_xml(word)).chain(&new).cloned().collect();
                 let bad = [ErrorKind::ArgumentConflict, ErrorKind::UnknownArgument, ErrorKind::MissingRequiredArgument];
-                if refused(self.program, verb, &all).is_none_or(|kind| !bad.contains(&kind)) {
+                let fault = |words: &[String]| {
+                    let all: Vec<_> = words.iter().filter(|word| !is_xml(word)).chain(&new).cloned().collect();
+                    refused(self.program, verb, &all).filter(|kind| bad.contains(kind))
+                };
+                if fault(&words[1..]).is_none() {
                     words.extend(new);
+                } else if example == words.get(1).map(String::as_str) && words.len() == 3 && fault(&[]).is_none() {
+                    words.splice(1.., new);
                 }
             }
         }
+    }
+
+    /// The statement that does what an option of `convert` does.
+    fn as_statement(&self, verb: &Command, name: &str, value: Option<&str>) -> Option<Vec<String>> {
+        let convert = self.program.find_subcommand("convert").filter(|_| verb.get_name() == "rewrite")?;
+        let words = self.with_value(convert, &self.own_or_similar(convert, name)?, value)?;
+        let (end, shape) = words.get(1).filter(|_| words[0] == "--set-shape")?.rsplit_once('=')?;
+        let model = self.model()?;
+        let ty = model.graph().layer(model.find_input(end).ok()?)?.outputs().first()?.element_type();
+        Some(vec!["-e".to_owned(), format!("input {} : {ty}{shape}", quoted(end))])
     }
 
     /// The words for an option of a command: with the value that was typed, or the one that it stands for.
@@ -1158,6 +1095,70 @@ impl<'a> Asked<'a> {
         statement.push_str(&text);
     }
 
+    /// The command with the statement that may be meant by one that cannot be read.
+    fn restated(&self) -> Option<String> {
+        let mut statements = self.options().filter(|(name, _)| ["-e", "--statement"].contains(name));
+        let wrong = statements.find_map(|(_, value)| value.filter(|text| text.parse::<Script>().is_err()))?;
+        let texts: Vec<_> = self.arguments.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+        let is_done = texts.iter().any(|word| DONE.contains(&&**word)) || self.output().is_some();
+        let output = ["-o", "OUT.xml"].into_iter().filter(|_| !is_done).map(str::to_owned);
+        let whole = |meant: String| -> Vec<_> {
+            let words = texts.iter().map(|word| if word == wrong { meant.clone() } else { word.clone() });
+            words.chain(output.clone()).collect()
+        };
+        let meant = self.statements(wrong).into_iter().filter(|text| text != wrong && text.parse::<Script>().is_ok());
+        let line = meant.map(whole).find(|line| self.is_accepted(line))?;
+        Some(format!("typelift {}", shown(&line)))
+    }
+
+    /// Statements that may be meant by one of other programs, the likeliest first.
+    fn statements(&self, wrong: &str) -> Vec<String> {
+        const FILLERS: [&str; 10] = ["to", "as", "with", "by", "into", "layer", "node", "op", "->", "=>"];
+        let text = wrong.trim().trim_end_matches(';');
+        let signs = ["==>", "-->", "->", "→", "=", " to "];
+        let rules = signs.iter().filter_map(|sign| text.split_once(sign)).filter(|(from, _)| from.contains('('));
+        let mut found = vec![text.to_owned()];
+        found.extend(rules.map(|(from, to)| format!("{} => {}", from.trim(), to.trim())));
+        let words = || text.split([' ', '=', ',', ':', '"']).filter(|word| !word.is_empty());
+        let words: Vec<_> = match text.split('/').collect::<Vec<_>>()[..] {
+            ["s", old, new, ..] => vec!["s", old, new],
+            _ => words().filter(|word| !FILLERS.contains(word)).collect(),
+        };
+        let value = text.split_once(['=', ':']).map(|(_, value)| value.trim());
+        let value = value.or_else(|| text.rsplit(' ').next()).unwrap_or_default();
+        for (row, meant) in rows() {
+            let pattern: Vec<_> = row.strip_prefix("-e: ").map(|row| row.split(' ').collect()).unwrap_or_default();
+            let is_place = |part: &str| ["A", "B", "…"].contains(&part);
+            let is_same = |(part, word): (&&str, &&str)| is_place(part) || part.split('/').any(|it| it == dashed(word));
+            let is_long = pattern.len() == words.len() || pattern.last() == Some(&"…") && words.len() >= pattern.len();
+            if is_long && pattern.iter().zip(&words).all(is_same) {
+                let of = |place: &str| pattern.iter().position(|part| *part == place).map_or("", |at| words[at]);
+                let before = self.before(of("A")).unwrap_or_default();
+                let (a, b) = (of("A"), of("B"));
+                let start = if a.contains('(') { meant.replace("$A(_)", a) } else { meant.to_owned() };
+                let places =
+                    [("$BEFORE", &*quoted(&before)), ("$VALUE", value), ("$A", &quoted(a)), ("$B", &quoted(b))];
+                found.push(places.iter().fold(start, |text, (place, name)| text.replace(place, name)));
+            }
+        }
+        // `set stem.strides = [1,1]`.
+        let attribute = words.get(1).and_then(|name| name.rsplit_once('.')).filter(|_| words[0] == "set");
+        if let Some((op, (name, attribute))) = attribute.and_then(|it| Some((self.operation_of(it.0)?, it))) {
+            let value =
+                if value.contains(',') && !value.contains('[') { format!("[{value}]") } else { value.to_owned() };
+            found.push(format!("{op} => {op} {{{attribute}={value}}} if name(root) like \"{name}\""));
+        }
+        found
+    }
+
+    /// A layer as a pattern: `Convolution(a, b)`.
+    fn operation_of(&self, layer: &str) -> Option<String> {
+        let graph = self.model()?.graph();
+        let layer = graph.layer(graph.find(layer).ok()?)?;
+        let names = ["a", "b", "c", "d", "e", "f"].get(..layer.inputs().len())?;
+        Some(format!("{}({})", layer.operation()?.name(), names.join(", ")))
+    }
+
     /// Replaces places in a command by the words that were typed, and by the names of the model.
     fn fill(&self, meant: &str, words: &mut [String]) {
         let is_unknown =
@@ -1170,7 +1171,10 @@ impl<'a> Asked<'a> {
             .chain(values.map(|value| value.trim_end_matches(['-', ' '])))
             .map(str::to_owned);
         let end = |names: [&str; 3]| {
-            names.iter().find_map(|name| Some(self.value_of(name)?.split([':', '[']).next()?.to_owned()))
+            let name = |end: &str| end.split([':', '[']).next().map(quoted).unwrap_or_default();
+            let names = names.iter().find_map(|name| self.value_of(name))?;
+            let ends = if names.contains('[') { vec![names] } else { names.split(',').collect() };
+            Some(ends.into_iter().map(name).collect::<Vec<_>>().join(", "))
         };
         let first = end(["--inputs", "--input", "--input-names"]);
         let last = end(["--outputs", "--output", "--output-names"]);
@@ -1179,12 +1183,15 @@ impl<'a> Asked<'a> {
         let mut layer = None;
         for word in words.iter_mut().skip(1).filter(|word| !is_xml(word)) {
             for place in PLACES {
-                let mut parts = word.split(|letter: char| !letter.is_ascii_alphanumeric());
-                if !parts.any(|part| part == place) {
+                if !parts(word).any(|part| part == place) {
                     continue;
                 }
                 let given = match place {
-                    "FROM" => first.clone().or_else(|| typed.next()).or_else(|| own("").filter(|_| last.is_some())),
+                    "FROM" if first.is_none() && last.is_some() => {
+                        *word = word.replace("[FROM] .. [UNTIL]", "UNTIL");
+                        continue;
+                    }
+                    "FROM" => first.clone().or_else(|| typed.next()),
                     "UNTIL" => {
                         last.clone().or_else(|| typed.next()).or_else(|| own("output").filter(|_| first.is_some()))
                     }
@@ -1192,16 +1199,21 @@ impl<'a> Asked<'a> {
                     "LENGTH" => self.value_of("--dim_param").map(str::to_owned),
                     "N" => self.value_of("--dim_value").map(str::to_owned).or_else(|| typed.next()),
                     "DEVICE" => Some("cpu".to_owned()),
+                    "OTHER" => self.models().get(1).map(|file| file.trim_end_matches(".xml").to_owned()),
                     "SHAPE" => typed.next().map(|dims| format!("[{}]", dims.trim_matches(['[', ']']))),
                     "OLD" if named.is_some() => own(named.unwrap_or_default()),
                     "NAME" => typed.next().or_else(|| own(word)),
-                    "TENSOR" => typed.next().or_else(|| self.before(layer.as_deref()?)),
+                    "TENSOR" => first.clone().or_else(|| typed.next()).or_else(|| self.before(layer.as_deref()?)),
                     _ => typed.next(),
                 };
                 layer = given.clone().filter(|_| place == "LAYER").or(layer);
                 if let Some(name) = given {
                     let place = if place == "LAYOUT" { "NAME=LAYOUT" } else { place };
-                    *word = word.replacen(place, &if word.contains(' ') { quoted(&name) } else { name }, 1);
+                    *word = word.replacen(
+                        place,
+                        &if word.contains(' ') && !name.contains(", ") { quoted(&name) } else { name },
+                        1,
+                    );
                 }
             }
         }
@@ -1217,19 +1229,31 @@ impl<'a> Asked<'a> {
         Some(graph.layer(same)?.name().to_owned())
     }
 
-    /// Formats a row of a table: a command that does the same, or advice.
-    fn said(&self, meant: &str) -> String {
+    /// Formats a row of the table: a command that does the same, or advice.
+    fn said(&self, meant: &str) -> Option<String> {
         let first = meant.split(' ').next().unwrap_or_default();
+        // The first command that has an option.
+        let mut verbs = self.program.get_subcommands().filter(|verb| !verb.is_hide_set());
+        if let Some(verb) = verbs.find(|verb| first.starts_with("--") && has(verb, first)) {
+            return self.said(&format!("{} {}", verb.get_name(), valued(verb, meant)));
+        }
         let is_command = ["MODEL.xml", "--version"].contains(&first) || self.program.find_subcommand(first).is_some();
         match meant.split_once(" | ") {
-            _ if !is_command => meant.to_owned(),
-            Some((meant, next)) => format!("`{} | {next}` does that", self.line(meant)),
-            None => format!("`{}` does that", self.line(meant)),
+            _ if !is_command => Some(meant.to_owned()),
+            Some((meant, next)) => Some(format!("`{} | {next}` does that", self.line(meant)?)),
+            None => Some(format!("`{}` does that", self.line(meant)?)),
         }
     }
 
-    /// The tip to write an option of ours, alone or in the whole line if there are more options of other programs.
-    fn written(&self, verb: &Command, given: &str, meant: &str) -> String {
+    /// Advice for the code of an error, which `--allow` refuses.
+    fn of_error(&self, option: &str, code: &str) -> Option<String> {
+        let is_refused = self.verb.is_some_and(|verb| option == "--allow" && !takes(self.program, verb, option, code));
+        let is_code = is_refused && self.is_accepted(&["explain".to_owned(), code.to_owned()]);
+        is_code.then(|| format!("an error cannot be left out: `typelift explain {code}` says how to fix it"))
+    }
+
+    /// The tip to write an option of ours, in the whole line if its value is known.
+    fn written(&self, verb: &Command, given: &str, meant: &str) -> Option<String> {
         let option = meant.split(' ').next().unwrap_or_default();
         if valued(verb, option) == option {
             let words = ["typelift", verb.get_name(), "a.xml", "-o", "o.xml", option];
@@ -1239,48 +1263,48 @@ impl<'a> Asked<'a> {
                 _ => None,
             });
             if let Some(needed) = missing.filter(|needed| !self.options().any(|(name, _)| needed.starts_with(name))) {
-                return format!("leave `{given}` out: `{option}` belongs to `{needed}`");
+                let line = self.line(verb.get_name()).map(|line| format!(": `{line}`")).unwrap_or_default();
+                return Some(format!("leave `{given}` out, because `{option}` belongs to `{needed}`{line}"));
             }
         }
-        match self.with_value(verb, meant, self.value_of(given)) {
-            Some(_) if self.has_others(verb, given) => format!("write `{}`", self.line(verb.get_name())),
-            Some(words) => format!("write `{}`", shown(&words)),
-            None => format!("write `{}`", valued(verb, &meant.replace("DEVICE", "cpu"))),
+        if let Some(advice) = self.value_of(given).and_then(|value| self.of_error(option, value)) {
+            return Some(advice);
         }
-    }
-
-    /// True if there are more options of other programs.
-    fn has_others(&self, verb: &Command, given: &str) -> bool {
-        self.options().any(|(name, _)| argument(verb, name).is_none() && name != given)
+        if let Some(line) = self.line(verb.get_name()).filter(|_| option == "--output" && self.output().is_some()) {
+            return Some(format!("write `{line}`"));
+        }
+        let words = self.with_value(verb, meant, self.value_of(given)).map(|words| shown(&words));
+        let line = words.as_ref().and_then(|words| self.line(verb.get_name()).filter(|line| line.contains(words)));
+        let alone = || words.unwrap_or_else(|| valued(verb, &meant.replace("DEVICE", "cpu")));
+        Some(format!("write `{}`", line.unwrap_or_else(alone)))
     }
 
     /// The meaning of an option of this name here, or in another command.
     fn meaning(&self, verb: &Command, given: &str, name: &str) -> Option<String> {
-        let is_here = |(owner, names, _): &&(&str, &str, &str)| *owner == verb.get_name() && has_word(names, name);
-        if let Some((.., meant)) = ELSEWHERE.iter().find(is_here) {
-            return Some(self.said(meant));
+        if let Some(meant) = scoped(verb.get_name(), |word| word == name) {
+            return self.said(meant);
         }
         let is_report = ["--log", "--report"].contains(&name) || is_output(name);
         if is_report && !has(verb, "--output") && verb.get_name() != "explain" {
             return Some("the answer goes to standard output: write `> FILE`".to_owned());
         }
         if argument(verb, given).is_some() {
-            return Some(format!("the command comes first: `{}`", self.line(verb.get_name())));
+            return Some(format!("the command comes first: `{}`", self.line(verb.get_name())?));
         }
         if let Some(meant) = self.own(verb, name) {
-            return Some(match self.output().filter(|_| meant == "--in-place") {
-                Some(_) => format!("leave `{given}` out: -o replaces a file that is there"),
+            return match self.output().filter(|_| meant == "--in-place") {
+                Some(_) => Some(format!("leave `{given}` out: -o replaces a file that is there")),
                 None => self.written(verb, given, &meant),
-            });
+            };
         }
         let (meanings, long) = (meanings(name), name.trim_start_matches('-'));
         let values = verb.get_positionals().flat_map(|arg| arg.get_value_names().unwrap_or_default());
         let is_positional = values.filter(|value| value.split('_').any(|word| word == long.to_uppercase())).count() > 0;
         if is_model_option(name) || is_positional {
-            return Some(format!("give it without `{given}`: `{}`", self.line(verb.get_name())));
+            return Some(format!("give it without `{given}`: `{}`", self.line(verb.get_name())?));
         }
         if let Some(meant) = meanings.iter().find(|meant| !meant.starts_with("--")) {
-            return Some(self.said(meant));
+            return self.said(meant);
         }
         let others = || self.program.get_subcommands().filter(|other| !other.is_hide_set());
         // The same letter means other things elsewhere.
@@ -1290,23 +1314,27 @@ impl<'a> Asked<'a> {
         if let Some(other) = having.first() {
             let is_whole = self.value_of(given).is_some() || valued(self.program.find_subcommand(other)?, name) == name;
             return Some(match having.len() {
-                1 if is_whole => format!("`{name}` is an option of {other}: `{}`", self.line(other)),
+                1 if is_whole => format!("`{name}` is an option of {other}: `{}`", self.line(other)?),
                 _ => format!("`{name}` is an option of {}", having.join(", ")),
             });
         }
         if let Some(set) = library::get(long) {
-            return Some(self.said(&format!("rewrite --use {}", set.name)));
+            return self.said(&format!("rewrite --use {}", set.name));
         }
         let elsewhere = meanings.into_iter().find_map(|meant| Some((others().find(|other| has(other, meant))?, meant)));
         let (other, meant) = elsewhere.filter(|_| is_long)?;
         let option = valued(other, meant);
         let is_alone = refused(self.program, other, &split(&option)) != Some(ErrorKind::MissingRequiredArgument);
-        Some(self.said(&format!("{} {option}", if is_alone { other.get_name() } else { COMPRESS })))
+        self.said(&format!("{} {option}", if is_alone { other.get_name() } else { COMPRESS }))
     }
 
     /// The command for a program that converts: what the first known option belongs to.
     fn conversion(&self) -> Option<&'static str> {
         let convert = self.program.find_subcommand("convert")?;
+        let is_tensor = |name: &str| self.model().is_some_and(|model| model.graph().find(name).is_ok());
+        if self.value_of("--output").is_some_and(is_tensor) {
+            return meanings("cut").pop();
+        }
         let options =
             self.options().filter(|(name, value)| !is_output(name) && !is_model_option(name) && !is_off(*value));
         options.map(|(name, _)| name).find_map(|name| {
@@ -1316,14 +1344,50 @@ impl<'a> Asked<'a> {
     }
 }
 
+/// The rows that count for all commands.
+fn general() -> impl Iterator<Item = (&'static str, &'static str)> {
+    rows().filter(|(words, _)| !words.contains(": "))
+}
+
 /// Meanings of a word of other programs; a word that begins with a dash is an option.
 fn meanings(word: &str) -> Vec<&'static str> {
     let whole = dashed(word);
     let long = whole.trim_start_matches("--");
-    let exact = MEANINGS.iter().filter(|(_, words)| has_word(words, &whole));
-    let other = MEANINGS.iter().filter(|(_, words)| whole != long && has_word(words, long));
-    let rows = exact.chain(other).map(|(meanings, _)| *meanings);
+    let exact = general().filter(|(words, _)| has_word(words, &whole));
+    let other = general().filter(|(words, _)| whole != long && has_word(words, long));
+    let rows = exact.chain(other).map(|(_, meanings)| meanings);
     rows.flat_map(|row| row.split(if row.contains('`') { '\0' } else { '|' })).collect()
+}
+
+/// The meaning of an option of a command, or of a value of an option.
+fn scoped(scope: &str, is_meant: impl Fn(&str) -> bool) -> Option<&'static str> {
+    let words = |words: &'static str| words.strip_prefix(scope)?.strip_prefix(": ");
+    let mut rows = rows().filter_map(|(row, meant)| Some((words(row)?, meant)));
+    rows.find(|(words, _)| words.split(' ').any(&is_meant)).map(|(_, meant)| meant)
+}
+
+fn is_program(word: &str) -> bool {
+    scoped("PROGRAM", |known| known == word).is_some()
+}
+
+/// The words of other programs without dashes.
+fn known_words<'n>() -> impl Iterator<Item = &'n str> {
+    general().flat_map(|(words, _)| words.split(' ').map(|word| word.trim_start_matches('-')))
+}
+
+/// Options with names that are similar to one: of the command, and of other programs.
+fn similar(verb: &Command, name: &str) -> Vec<String> {
+    let dashed = dashed(name);
+    let own: Vec<&str> = verb.get_arguments().filter_map(Arg::get_long).collect();
+    let names: Vec<&str> = own.iter().copied().chain(known_words()).collect();
+    let long = dashed.trim_start_matches('-');
+    let is_near = |near: &String| long.len() > 1 && is_slip(long, near);
+    let near_own = typelift::near(long, own.iter().copied()).filter(is_near);
+    let near = typelift::near(long, known_words()).filter(is_near);
+    let is_slip = |own: &String| own.len().abs_diff(long.len()) < 2;
+    let slip = near_own.clone().filter(is_slip);
+    let all = slip.into_iter().chain(within(name, names.iter().copied())).chain(near_own).chain(near);
+    all.map(|name| format!("--{name}")).collect()
 }
 
 /// A word in small letters with dashes between its parts: `--save-engine` for `--saveEngine` and `--shape` for `-shape`.
@@ -1353,7 +1417,7 @@ fn is_xml(word: &str) -> bool {
 }
 
 fn is_model_option(name: &str) -> bool {
-    MODEL.contains(&&*dashed(name))
+    meanings(name).first() == Some(&"IN.xml")
 }
 
 fn is_output(name: &str) -> bool {
@@ -1398,9 +1462,13 @@ fn split(line: &str) -> Vec<String> {
     words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
+fn parts(word: &str) -> impl Iterator<Item = &str> {
+    word.split(|letter: char| !letter.is_ascii_alphanumeric())
+}
+
 /// True if a word is a place for what was not typed, such as `NAME=SHAPE`.
 fn has_place(word: &str) -> bool {
-    let mut parts = word.split(|letter: char| !letter.is_ascii_alphanumeric());
+    let mut parts = parts(word);
     let is_place = |part: &str| !part.is_empty() && part.chars().all(|letter| letter.is_ascii_uppercase());
     !word.contains(['[', ':', ' ']) && parts.any(is_place)
 }
@@ -1443,14 +1511,12 @@ fn refused(program: &Command, verb: &Command, options: &[String]) -> Option<Erro
         "why" => &["a.xml", "x"],
         _ => &["a.xml"],
     };
-    let output: &[&str] = if ["convert", "rewrite"].contains(&verb.get_name()) { &["-o", "o.xml"] } else { &[] };
-    let words = [&["typelift", verb.get_name()], models, output].concat();
-    let words = words.into_iter().map(OsString::from);
-    program
-        .clone()
-        .try_get_matches_from(words.chain(options.iter().map(OsString::from)))
-        .err()
-        .map(|error| error.kind())
+    let is_written = options.iter().all(|option| !DONE.contains(&&**option));
+    let is_written = is_written && ["convert", "rewrite"].contains(&verb.get_name());
+    let output: &[&str] = if is_written { &["-o", "o.xml"] } else { &[] };
+    let words =
+        [&["typelift", verb.get_name()], models, output].concat().into_iter().chain(options.iter().map(String::as_str));
+    program.clone().try_get_matches_from(words).err().map(|error| error.kind())
 }
 
 fn takes(program: &Command, verb: &Command, option: &str, value: &str) -> bool {
@@ -1463,19 +1529,6 @@ fn takes(program: &Command, verb: &Command, option: &str, value: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Command lines with one word of another program each.
-    fn lines(program: &Command) -> Vec<Vec<&str>> {
-        let words = MEANINGS.iter().flat_map(|row| row.1.split(' '));
-        let others = ELSEWHERE.iter().flat_map(|row| row.1.split(' ')).chain(MODEL.iter().copied());
-        let options = words.clone().chain(others);
-        let options: Vec<_> = options.filter(|word| word.starts_with('-')).collect();
-        let verbs = program.get_subcommands().filter(|verb| !verb.is_hide_set()).map(Command::get_name);
-        let lines =
-            verbs.flat_map(|verb| options.iter().map(move |&option| vec!["typelift", verb, "model.xml", option]));
-        let verbs = words.filter(|word| !word.starts_with('-')).map(|verb| vec!["typelift", verb, "model.xml"]);
-        lines.chain(verbs).collect()
-    }
 
     #[test]
     fn words_in_any_script_are_read() {
@@ -1494,37 +1547,5 @@ mod tests {
         assert_eq!(near_set("fuse-attention"), Some("fuse-sdpa"));
         assert_eq!(near_set("fuse-geloo"), Some("fuse-gelu"));
         assert_eq!(near_set("quux"), None);
-    }
-
-    #[test]
-    fn every_tip_can_be_followed() {
-        let mut program = whole_command();
-        program.build();
-        let mut wrong = Vec::new();
-        for line in lines(&program) {
-            let Err(error) = program.clone().try_get_matches_from(&line) else { continue };
-            if ![ErrorKind::UnknownArgument, ErrorKind::InvalidSubcommand].contains(&error.kind()) {
-                continue;
-            }
-            let arguments: Vec<_> = line.iter().map(OsString::from).collect();
-            let Some(tip) = tip(&error, &program, &arguments) else { continue };
-            let verb = program.find_subcommand(line[1]);
-            let option = tip.strip_prefix("write `--").and_then(|rest| rest.split(['`', ' ']).next());
-            if option.is_some_and(|option| !verb.is_some_and(|verb| has(verb, &format!("--{option}")))) {
-                wrong.push(format!("{line:?}: {tip}"));
-            }
-            let command = tip.strip_prefix('`').and_then(|rest| rest.strip_suffix("` does that"));
-            // Another program may read the answer.
-            let own = command.unwrap_or_default().split(" | ").next().unwrap_or_default();
-            let words: Vec<_> = split(own).into_iter().map(OsString::from).collect();
-            // A place is no value.
-            let is_read = is_overview(&words);
-            let fault = program.clone().try_get_matches_from(&words).err().map(|error| error.kind());
-            let is_place = [Some(ErrorKind::InvalidValue), Some(ErrorKind::ValueValidation), None].contains(&fault);
-            if command.is_some() && !is_read && !is_place && fault != Some(ErrorKind::DisplayVersion) {
-                wrong.push(format!("{line:?}: {tip}"));
-            }
-        }
-        assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
     }
 }

@@ -240,8 +240,30 @@ fn wrong_files_are_named_with_the_next_command() {
     write("other.xml.txt", b"<net/>");
     write("cyrillic.xml", b"<?xml version=\"1.0\" encoding=\"KOI8-R\"?><net name=\"\xcb\xcc\" version=\"11\"/>");
     write("my.rules", b"Relu(x) => Abs(x)\nAdd(x, Multiply(y, 2) => x\n");
+    let text = fs::read_to_string(path.join("model.xml")).unwrap();
+    let text = |from: &str, to: &str| text.replacen(from, to, 1).into_bytes();
+    write("conflict.xml", &text("<layer id=", "<layer\n<<<<<<< HEAD\n id="));
+    write("old.xml", &text("version=\"11\"", "version=\"7\""));
+    write("newest.xml", &text("version=\"opset1\"", "version=\"opset99\""));
+    write("letters.npy", b"");
+    write("rules.yaml", b"rules:\n  - Relu\n");
+    write("unbound.rules", b"Relu(x) => Multiply(x, scale)\n");
     for (arguments, expected) in [
-        (&["check", "hub"][..], "`optimum-cli export openvino --model hub OUT` converts it to OpenVINO IR"),
+        (&["check", "conflict.xml"][..], "the file contains an unresolved merge conflict"),
+        (&["check", "old.xml"], "2020.4 is the last release that reads this version"),
+        (&["check", "newest.xml"], "= help: write version=\"opset1\""),
+        (&["show", "letters.npy"], "`letters.npy` holds arrays, which `numpy.load` reads"),
+        (&["check", "hub/config.json"], "`optimum-cli export openvino --model hub OUT`"),
+        (&["convert", "absent.onnx", "-o", "o.xml"], "`ovc absent.onnx` converts it"),
+        (
+            &["rewrite", "--rules", "rules.yaml", "model.xml", "-o", "o.xml"],
+            "is YAML or Python, not a file of statements",
+        ),
+        (
+            &["rewrite", "--rules", "unbound.rules", "model.xml", "-o", "o.xml"],
+            "a line `let scale = …` before the rule",
+        ),
+        (&["check", "hub"], "`optimum-cli export openvino --model hub OUT` converts it to OpenVINO IR"),
         (&["convert", "pair.xml", "-o", "o.xml"], "give the model in the folder: `pair.xml/model.xml`"),
         (&["check", "torch.xml"], "the file is a PyTorch checkpoint, not the XML of a model"),
         (&["check", "models.zip/model.xml"], "`models.zip` is packed: unpack it, and give the .xml in it"),
@@ -717,12 +739,12 @@ fn paths_with_odd_names_work() {
 #[test]
 fn a_command_that_cannot_be_understood_gets_a_tip() {
     for (arguments, tip) in [
-        (&["stats", "--json", "x.xml"][..], "write `--format json`"),
-        (&["check", "--werror", "x.xml"], "write `--deny warnings`"),
+        (&["stats", "--json", "x.xml"][..], "write `typelift stats --format json x.xml`"),
+        (&["check", "--werror", "x.xml"], "write `typelift check --deny warnings x.xml`"),
         (&["diff", "-o", "y.xml", "x.xml"], "`typelift view x.xml AFTER.xml -o changes.html` does that"),
         (&["diff", "--xyz", "a.xml", "b.xml"], "the options of `typelift diff` are --format, --ignore, --all"),
-        (&["convert", "--algin", "pytorch", "x.xml"], "did you mean `--align`?"),
-        (&["dif", "x.xml"], "did you mean `diff`?"),
+        (&["convert", "--algin", "pytorch", "x.xml"], "write `typelift convert x.xml --align pytorch -o OUT.xml`"),
+        (&["dif", "x.xml"], "did you mean `typelift diff x.xml AFTER.xml`?"),
         (&["lint", "x.xml"], "`typelift check x.xml` does that"),
     ] {
         let output = Command::new(env!("CARGO_BIN_EXE_typelift")).args(arguments).output().unwrap();
