@@ -7,7 +7,7 @@ use std::path::Path;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, Error};
 use typelift::findings::shell_word;
-use typelift::ops::{self, Operation, Release};
+use typelift::ops::{self, Release};
 use typelift::rewrite::{Script, library};
 use typelift::{Layer, LayerId, Model};
 
@@ -479,7 +479,14 @@ impl Asked<'_> {
         off.or_else(|| meaning(&dashed))
             .or_else(|| negated.then(|| only_asked("does only what its options say")))
             .or_else(|| verbs.find(is_begun).and_then(|verb| self.said(verb)))
-            .or_else(|| similar(verb, name).iter().find_map(|other| meaning(other)))
+            .or_else(|| {
+                // A similar word of another command is too little, unless both change a model.
+                let is_changing = ["convert", "rewrite"].contains(&verb.get_name());
+                let mut similar = similar(verb, name).into_iter();
+                similar.find_map(|other| {
+                    self.own(verb, &other).map(drop).or(is_changing.then_some(())).and_then(|()| meaning(&other))
+                })
+            })
             .or_else(|| {
                 let list = own.iter().map(|name| format!("--{name}")).collect::<Vec<_>>().join(", ");
                 let few = format!("the options of `typelift {}` are {list}", verb.get_name());
@@ -841,14 +848,14 @@ impl<'a> Asked<'a> {
     /// The options of `show` for the operation or the layer that a word means: `--only Convolution` for `conv`.
     fn operation(&self, word: &str) -> Option<Vec<String>> {
         let (model, lower) = (self.model()?, word.trim_matches('*').to_lowercase());
-        let mut names: Vec<_> = model.graph().layers().filter_map(Layer::operation).map(Operation::name).collect();
+        let mut names: Vec<_> = model.graph().layers().filter_map(Layer::operation).map(|it| &*it.name).collect();
         names.sort_unstable();
         names.dedup();
         let meant = ops::meant(&lower).and_then(|meant| Some(meant.split('`').nth(1)?.to_lowercase()));
         let is_same = |name: &&&str| [Some(&lower), meant.as_ref()].contains(&Some(&name.to_lowercase()));
         let found: Vec<_> = match names.iter().find(is_same) {
             Some(name) => vec![*name],
-            None if ops::all().any(|it| it.name().to_lowercase() == lower) => vec![word],
+            None if ops::all().any(|it| it.name.to_lowercase() == lower) => vec![word],
             None => names.into_iter().filter(|name| name.to_lowercase().contains(&lower)).take(3).collect(),
         };
         match model.find(word) {
@@ -1156,7 +1163,7 @@ impl<'a> Asked<'a> {
         let graph = self.model()?.graph();
         let layer = graph.layer(graph.find(layer).ok()?)?;
         let names = ["a", "b", "c", "d", "e", "f"].get(..layer.inputs().len())?;
-        Some(format!("{}({})", layer.operation()?.name(), names.join(", ")))
+        Some(format!("{}({})", layer.operation()?.name, names.join(", ")))
     }
 
     /// Replaces places in a command by the words that were typed, and by the names of the model.

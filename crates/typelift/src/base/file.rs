@@ -230,8 +230,8 @@ const FORMATS: &[(usize, &[u8], &str, &str)] = &[
     (0, b"\x08\x01\x12", "a TensorFlow SavedModel", "convert the folder that it is in with `ovc` first"),
     (4, b"TFL3", "a TensorFlow Lite model", "convert it first: `ovc model.tflite`"),
     (
-        8,
-        b"{\"",
+        6,
+        b"\0\0{\"",
         "a safetensors file",
         "convert the model with `openvino.convert_model` or `optimum-cli export openvino` first",
     ),
