@@ -37,14 +37,15 @@
   function measure() {
     const isAround = (outer, inner) => { for (let up = inner; up; up = up.up) if (up === outer) return true; return false; };
     const ends = new Map(), count = (end, side) => { const known = ends.get(end) ?? { in: 0, out: 0 }; known[side]++; ends.set(end, known); };
-    for (const { arrows: [{ from, to }] } of shownRoutes) { count(from, "out"); count(to, "in"); }
+    const isBack = (route) => route.arrows[0].edges[0].back;
+    for (const { arrows: [{ from, to }] } of shownRoutes.filter((route) => !isBack(route))) { count(from, "out"); count(to, "in"); }
     const sorted = shownBoxes.slice().sort((a, b) => a.y - b.y);
     for (const route of shownRoutes) {
       const [{ from, to }] = route.arrows, points = pointsOf(route), [left, right, top, bottom] = route.extent;
       const near = sorted.filter(({ item, x, y, w, h }) => y < bottom && y + h > top && x < right + 1 && x + w > left - 1 && !isAround(item, from.kind === "port" ? from.group : from) && !isAround(item, to.kind === "port" ? to.group : to) && !isAround(from, item) && !isAround(to, item));
       figures.arrows++;
       if (near.some(({ x, y, w, h }) => points.some(([a, b]) => a > x + 1 && a < x + w - 1 && b > y + 1 && b < y + h - 1))) figures.through++;
-      if (from.kind !== "port" && to.kind !== "port" && ends.get(from).out === 1 && ends.get(to).in === 1) {
+      if (!isBack(route) && from.kind !== "port" && to.kind !== "port" && ends.get(from).out === 1 && ends.get(to).in === 1) {
         figures.single++;
         if (Math.abs(points[0][0] - points.at(-1)[0]) <= 3) figures.straight++;
       }
@@ -65,6 +66,8 @@
   redraw();
   measure();
   expect("no box is over another", !figures.overlaps);
+  const isShown = ({ from, to }) => spots.has(from) && spots.has(to);
+  expect("arrows lead to the next iteration", backEdges.filter(isShown).every((edge) => shownRoutes.some(({ arrows }) => arrows[0].edges[0] === edge)));
   const repeats = [...document.querySelectorAll(".node:not(.open)")].filter((element) => element.querySelector("text.op")?.textContent === element.querySelector("text.name")?.textContent);
   expect("no second line repeats the first", !repeats.length);
 

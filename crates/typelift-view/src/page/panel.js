@@ -195,7 +195,9 @@ const SHOWN_ENDS = 6;
 const shortened = (items) => [make("ul", {}, ...items.slice(0, SHOWN_ENDS)), ...(items.length > SHOWN_ENDS ? [make("details", {}, make("summary", {}, `${grouped(items.length - SHOWN_ENDS)} more`), make("ul", {}, ...items.slice(SHOWN_ENDS)))] : [])];
 function modelEnds(title, op) {
   const ends = [...data.graphs[0].nodes.filter((node) => node.op === op && node.only !== SIDES.before), ...data.names.filter((name) => name.op === op && !name.path.includes("/body/"))];
-  const item = (node) => make("li", { class: "end" }, reach(node.path, node.path, nameOf(node) ?? node.path), " ", make("code", {}, node.types ?? types(node)));
+  // An output is known by the layer that computes it.
+  const source = ({ op, inputs: [input] = [] }) => op === "Result" && input?.from ? [make("span", { class: "faint" }, " from "), reach(input.from, input.from, called(input.from))] : [];
+  const item = (node) => make("li", { class: "end" }, reach(node.path, node.path, nameOf(node) ?? node.path), " ", make("code", {}, node.types ?? types(node)), ...source(node));
   return ends.length ? section(`${title} (${grouped(ends.length)})`, ...shortened(ends.map(item))) : [];
 }
 // What the metadata says, or how it changed.
