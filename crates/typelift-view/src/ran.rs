@@ -130,7 +130,9 @@ fn added<'a>(graph: &'a Graph, ran: &'a Ran) -> Vec<Added<'a>> {
         let [from, to] = [&layer.from, &layer.to].map(|types| types.first().copied().unwrap_or("?"));
         let text = format!("{} {from} → {to}", layer.ty);
         let loss = ElementType::from_name(from).zip(ElementType::from_name(to)).filter(|_| from != to);
-        let loses = loss.and_then(|(from, to)| fidelity(from, to)).map(|loss| match loss.is_exact() {
+        // A ShapeOf reads no values.
+        let is_read = ends.and_then(|ends| known.get(ends.1)).is_none_or(|layer| layer.ty() != "ShapeOf");
+        let loses = loss.and_then(|(from, to)| fidelity(from, to)).map(|loss| match loss.is_exact() || !is_read {
             true => String::new(),
             false => loss.to_string(),
         });

@@ -183,6 +183,19 @@ impl Range {
                 let (Some(least), Some(most)) = (limit("min"), limit("max")) else { return any };
                 input(0).with(least, f64::max).with(most, f64::min)
             }
+            ("Add" | "Subtract" | "Multiply", _) if ty.is_float() => {
+                let (one, other) = (input(0), input(1));
+                let [least, most] = match name {
+                    "Add" => [one.least + other.least, one.most + other.most],
+                    "Subtract" => [one.least - other.most, one.most - other.least],
+                    _ => [any.least, any.most],
+                };
+                Self {
+                    least: array::round(ty, least),
+                    most: array::round(ty, most),
+                    is_whole: one.is_whole && other.is_whole,
+                }
+            }
             ("Relu", _) => input(0).with(Self::exactly(0.0), f64::max),
             ("Maximum", _) => input(0).with(input(1), f64::max),
             ("Minimum", _) => input(0).with(input(1), f64::min),

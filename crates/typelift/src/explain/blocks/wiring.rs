@@ -121,18 +121,16 @@ pub(super) fn difference(flow: Flow<'_>, blocks: &[&Block], own: usize, usual: u
 }
 
 fn named_difference(flow: Flow<'_>, blocks: &[&Block], own: usize, usual: usize) -> Option<String> {
-    let known: HashSet<u64> = blocks[usual].form.wiring.hashes.iter().copied().collect();
-    let all = |at: usize| {
-        let layers = blocks[at].form.wiring.layers.iter();
-        layers.filter_map(move |&(hash, id)| Some((hash, read(flow, blocks, at, flow.graph.layer(id)?))))
+    // The layers of a block; those that the other one has not come first.
+    let all = |at: usize, other: usize| {
+        let known: HashSet<u64> = blocks[other].form.wiring.hashes.iter().copied().collect();
+        let mut layers = blocks[at].form.wiring.layers.clone();
+        layers.sort_by_key(|(hash, _)| known.contains(hash));
+        let layers = layers.into_iter().filter_map(|(_, id)| flow.graph.layer(id));
+        layers.map(|layer| read(flow, blocks, at, layer)).collect::<Vec<Reads>>()
     };
-    let theirs: Vec<Reads> = all(usual).map(|(_, reads)| reads).collect();
-    // Layers with exchanged names are of the same kind, and lead to others that are not.
-    let (rest, mine): (Vec<_>, Vec<_>) = all(own).partition(|(hash, _)| known.contains(hash));
-    let mut mine = mine.into_iter().chain(rest);
-    let same_name = |(name, _): &Reads| theirs.iter().find(|(other, _)| other == name);
-    let changed = |(_, it): (u64, Reads)| {
-        let ((name, mine), (_, theirs)) = (&it, same_name(&it)?);
+    let (mine, theirs) = (all(own, usual), all(usual, own));
+    let changed = |(name, mine): &Reads, (_, theirs): &Reads| {
         let different =
             |one: &[Read], other: &[Read]| one.iter().find(|it| other.iter().all(|that| !it.is(that))).cloned();
         let moved = different(mine, theirs).zip(different(theirs, mine));
@@ -141,7 +139,9 @@ fn named_difference(flow: Flow<'_>, blocks: &[&Block], own: usize, usual: usize)
         let (mine, theirs) = moved.or_else(exchanged)?;
         Some(format!("{name} reads {}, where its siblings read {}", mine.name, theirs.name))
     };
-    mine.find_map(changed)
+    let same_name = |it: &Reads| theirs.iter().find(|other| other.0 == it.0);
+    let of_names = mine.iter().find_map(|it| changed(it, same_name(it)?));
+    of_names.or_else(|| changed(mine.first()?, theirs.first()?))
 }
 
 /// The name of a layer, and the layers that it reads.
