@@ -151,7 +151,7 @@ impl Edit<'_> {
     /// assert_eq!(model.graph().layer(x).unwrap().name(), "images");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub(crate) fn attempt<T>(
+    pub fn attempt<T>(
         &mut self,
         edits: impl FnOnce(&mut Edit<'_>) -> Result<T, EditError>,
     ) -> Result<T, EditError> {

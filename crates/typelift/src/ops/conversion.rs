@@ -21,8 +21,8 @@ pub struct Conversion {
 }
 
 impl Conversion {
-    /// The input types whose values can change, with the possible loss of each.
-    pub(crate) fn lossy(&self) -> impl Iterator<Item = (ElementType, Fidelity)> {
+    /// Returns the input types whose values can change, with the possible loss of each.
+    pub fn lossy(&self) -> impl Iterator<Item = (ElementType, Fidelity)> {
         let known = self.from.iter().filter_map(|&from| Some((from, fidelity(from, self.to)?)));
         known.filter(|(_, fidelity)| !fidelity.is_exact())
     }

@@ -156,7 +156,7 @@ impl Pattern {
     /// # Ok::<(), typelift::rewrite::notation::NotationError>(())
     /// ```
     #[must_use]
-    pub(crate) fn writes(self, text: impl Fn(&Match) -> Result<String, String> + Send + Sync + 'static) -> Rule {
+    pub fn writes(self, text: impl Fn(&Match) -> Result<String, String> + Send + Sync + 'static) -> Rule {
         let text: super::Writer = Arc::new(text);
         let written = text.clone();
         Rule::new(self.when(move |m| written(m).map(drop)), RuleReplacement::Written(text))

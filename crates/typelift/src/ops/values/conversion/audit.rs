@@ -78,8 +78,8 @@ impl Audit {
         if self.are_integers { self.changed() } else { self.changed() - self.rounded }
     }
 
-    /// The number of values that overflow, wrap or saturate.
-    pub(crate) fn destroyed(&self) -> u64 {
+    /// Returns the number of values that overflow, wrap or saturate.
+    pub fn destroyed(&self) -> u64 {
         self.overflowed + self.wrapped + self.saturated
     }
 
