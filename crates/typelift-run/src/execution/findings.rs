@@ -76,15 +76,15 @@ impl View<'_> {
         let precision = layer.precision.as_deref().and_then(ElementType::from_name)?;
         let is_matrix = ["MatMul", "Convolution", "GroupConvolution"].contains(&layer.ty.as_str());
         let id = self.layers.get(layer.name.as_str()).filter(|_| is_matrix && precision.is_float())?.id();
-        let is_quantized = |input: usize| {
+        let are_quantized = [0, 1].map(|input| {
             let feed = self.graph.producer(id.input(input)).and_then(|output| self.graph.layer(output.layer));
             feed.is_some_and(|feed| feed.ty() == "FakeQuantize")
-        };
-        let inputs = match (is_quantized(0), is_quantized(1)) {
-            (true, true) => "data and weights",
-            (true, false) => "data",
-            (false, true) => "weights",
-            (false, false) => return None,
+        });
+        let inputs = match are_quantized {
+            [true, true] => "data and weights",
+            [true, false] => "data",
+            [false, true] => "weights",
+            [false, false] => return None,
         };
         let message =
             Message::new("`{}` ran in {}, although FakeQuantize quantizes its {}", &[&layer.name, &precision, &inputs]);
@@ -108,7 +108,6 @@ impl View<'_> {
         for layer in self.ran.layers.iter().filter(|layer| matches!(layer.became, Became::Ran | Became::Fused)) {
             let computed = layer.exec_gives.as_ref().and_then(|gives| gives.first().copied());
             let (Some(computed), Some(declared)) = (computed, layer.gives.first().copied()) else { continue };
-            let bits = |name| ElementType::from_name(name).map_or(0, ElementType::bits);
             if bits(computed) > 0 && bits(computed) < bits(declared) {
                 *pairs.entry((declared, computed)).or_default() += 1;
                 first = first.or(Some(layer));
@@ -125,6 +124,11 @@ impl View<'_> {
         let finding = self.finding(Code::RanNarrower, &first?.name, message, "the first one")?;
         Some(finding.help("ask for f32 with the hint INFERENCE_PRECISION_HINT, if floats are to keep their bits"))
     }
+}
+
+/// The bits of an element type; 0 for an unknown one.
+pub(super) fn bits(name: &str) -> u32 {
+    ElementType::from_name(name).map_or(0, ElementType::bits)
 }
 
 fn bytes(elements: u64, ty: &str) -> Option<u64> {

@@ -59,8 +59,8 @@ impl Execution {
         // The reader requires an operation set for each layer. With this one, all operations are unknown.
         let source = refused.source.replace("<layer ", "<layer version=\"execution\" ");
         let reading = xml::parse(Arc::new(source));
-        let is_error = |found: &&Diagnostic| found.is_error() && found.code != Code::MissingWeights;
-        match (reading.model, reading.diagnostics.iter().find(is_error)) {
+        let mut errors = reading.diagnostics.iter().filter(|found| found.is_error());
+        match (reading.model, errors.find(|found| found.code != Code::MissingWeights)) {
             (Some(model), None) => Ok(Self::of(model.graph())),
             (_, error) => {
                 refused.list = error.cloned().into_iter().collect();
@@ -91,15 +91,17 @@ impl Execution {
 
 impl Executed {
     fn of(graph: &Graph, layer: &Layer, feeds: Vec<Option<usize>>) -> Self {
-        let text = |name| layer.attribute(name).unwrap_or_default().to_owned();
+        let names = ["originalLayersNames", "runtimePrecision", "primitiveType"];
+        let [listed, runtime_precision, primitive] =
+            names.map(|name| layer.attribute(name).unwrap_or_default().to_owned());
         let tensors = graph.producers(layer.id()).into_iter().map(|tensor| graph.output(tensor?));
         let outputs = layer.outputs();
         Self {
             name: layer.name().to_owned(),
             ty: layer.ty().to_owned(),
-            listed: text("originalLayersNames"),
-            runtime_precision: text("runtimePrecision"),
-            primitive: text("primitiveType"),
+            listed,
+            runtime_precision,
+            primitive,
             us: layer.attribute("execTimeMcs").and_then(|time| time.parse().ok()),
             inputs: tensors.map(|port| port.map_or("dynamic", |port| port.element_type().name())).collect(),
             outputs: outputs.iter().map(|port| port.element_type().name()).collect(),

@@ -9,9 +9,9 @@ use std::rc::Rc;
 
 use foldhash::{HashMap, HashSet};
 use typelift::ops::{self, LayerKind};
-use typelift::promote::ElementType;
 use typelift::{Graph, Layer, LayerId, Model};
 
+use super::findings::bits;
 use super::graph::{Executed, Execution};
 use super::{AddedLayer, Became, Counts, Kernels, Led, Ran, RanLayer};
 
@@ -53,15 +53,14 @@ pub(super) fn refuse_other_model(model: &Model, execution: &Execution) -> Result
         let Some(port) = constants.get(executed.name.as_str()).and_then(|layer| layer.outputs().first()) else {
             continue;
         };
-        let bits = |name: &str| ElementType::from_name(name).map_or(0, ElementType::bits);
         // Transposed integer constants keep their dimensions, and f16 scales become f32.
-        let long = |dims: &[i64]| {
-            let mut dims: Vec<_> = dims.iter().copied().filter(|&dim| dim != 1).collect();
+        let [own, ran] = [port.shape().to_static(), executed.shapes.first().cloned()].map(|dims| {
+            let mut dims = dims?;
+            dims.retain(|&dim| dim != 1);
             dims.sort_unstable();
-            dims
-        };
-        let (own, ran) = (port.shape().to_static(), executed.shapes.first());
-        let is_other = own.zip(ran).is_some_and(|(own, ran)| long(&own) != long(ran));
+            Some(dims)
+        });
+        let is_other = own.zip(ran).is_some_and(|(own, ran)| own != ran);
         let stored = port.element_type().bits();
         let is_wider = stored <= 8 && executed.outputs.first().is_some_and(|ty| bits(ty) > stored);
         if is_other || is_wider {
@@ -122,17 +121,15 @@ impl<'a> Matching<'a> {
         }
         let executed = &self.execution.layers;
         let with_suffix = |layer: &Layer| {
-            let of_kind = |name: String, fits: &dyn Fn(&str) -> bool| {
-                let found = named.get(name.as_str()).into_iter().flatten().copied();
-                found.filter(|&at| fits(&executed[at].ty)).collect::<Vec<_>>()
-            };
             let name = layer.name();
             let mut found = Vec::new();
             for port in 0..layer.outputs().len().max(1) {
-                found.extend(of_kind(format!("{name}.{port}"), &|ty| !MOVES.contains(&ty)));
+                let all = named.get(format!("{name}.{port}").as_str()).into_iter().flatten().copied();
+                found.extend(all.filter(|&at| !MOVES.contains(&executed[at].ty.as_str())));
             }
             for step in ["DequantizationMultiply", "DequantizationSubtract"] {
-                found.extend(of_kind(format!("{name}/{step}"), &|ty| RENAMED.contains(&ty)));
+                let all = named.get(format!("{name}/{step}").as_str()).into_iter().flatten().copied();
+                found.extend(all.filter(|&at| RENAMED.contains(&executed[at].ty.as_str())));
             }
             found
         };
@@ -302,13 +299,13 @@ impl<'a> Matching<'a> {
             let count = kernels.entry((&layer.ty, layer.precision())).or_default();
             *count = (count.0 + 1, count.1 + layer.time().unwrap_or(0));
         }
-        let kernel = |((ty, precision), (count, us)): ((&str, &str), _)| Kernels {
+        let kernels = kernels.into_iter().map(|((ty, precision), (count, us))| Kernels {
             ty: ty.to_owned(),
             precision: precision.to_owned(),
             count,
             us,
-        };
-        let mut kernels: Vec<_> = kernels.into_iter().map(kernel).collect();
+        });
+        let mut kernels: Vec<_> = kernels.collect();
         kernels.sort_by_key(|kernel| std::cmp::Reverse(kernel.us));
         kernels
     }

@@ -156,9 +156,8 @@ pub(super) fn bypassed(model: &Model, place: &Place, layer: LayerId, input: usiz
 
 /// Removes inputs that no layer uses.
 pub(super) fn remove_lone_inputs(graph: &mut Edit<'_>) -> Result<(), EditError> {
-    let is_lone = |graph: &Edit<'_>, id: LayerId| graph.users(id).next().is_none();
     let inputs = graph.layers().filter(|layer| ops::kind(layer) == LayerKind::Parameter).map(|layer| layer.id());
-    let lone: Vec<LayerId> = inputs.filter(|&id| is_lone(graph, id)).collect();
+    let lone: Vec<LayerId> = inputs.filter(|&id| graph.users(id).next().is_none()).collect();
     graph.remove_all(&lone)
 }
 

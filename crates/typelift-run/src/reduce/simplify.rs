@@ -37,8 +37,8 @@ fn one_layer_less<J: Judge>(search: &mut Search<'_, J>) -> Result<bool, Halt<J>>
         candidates.extend((0..inputs).map(|input| keep::bypassed(&search.best, &Place::default(), id, input)));
     }
     let before = super::layers(&search.best);
-    let smaller = |candidate: Option<Model>| candidate.filter(|it| super::layers(it) < before);
-    Ok(search.accept_first("one layer removed", candidates.into_iter().map(smaller).collect())?.is_some())
+    let smaller = candidates.into_iter().map(|candidate| candidate.filter(|it| super::layers(it) < before));
+    Ok(search.accept_first("one layer removed", smaller.collect())?.is_some())
 }
 
 /// Connects the consumers of an input to another input with the same type and shape.
@@ -96,19 +96,21 @@ fn shorter_dims<J: Judge>(search: &mut Search<'_, J>) -> Result<(), Halt<J>> {
     Ok(())
 }
 
+fn shorter(shape: &Shape, lengths: &[Dim]) -> Option<Shape> {
+    let dims = shape.dims()?.iter().map(|dim| match lengths.contains(dim) {
+        true => Dim::fixed(SHORT.max(dim.lower().min(SHORT))),
+        false => *dim,
+    });
+    let new: Shape = dims.collect();
+    (new != *shape).then_some(new)
+}
+
 fn with_lengths(model: &Model, lengths: &[Dim]) -> Option<Model> {
-    let shorter = |shape: &Shape| -> Option<Shape> {
-        let dims = shape.dims()?;
-        let length =
-            |dim: &Dim| if lengths.contains(dim) { Dim::fixed(SHORT.max(dim.lower().min(SHORT))) } else { *dim };
-        let new: Shape = dims.iter().map(length).collect();
-        (new != *shape).then_some(new)
-    };
     let mut inputs = Vec::new();
     let mut constants = Vec::new();
     for layer in model.graph().layers() {
         let Some(port) = layer.outputs().first() else { continue };
-        let Some(new) = shorter(port.shape()) else { continue };
+        let Some(new) = shorter(port.shape(), lengths) else { continue };
         match ops::kind(layer) {
             LayerKind::Parameter => inputs.push((layer.id(), new)),
             LayerKind::Constant => {
@@ -126,6 +128,10 @@ fn with_lengths(model: &Model, lengths: &[Dim]) -> Option<Model> {
     })
 }
 
+fn with_attributes(model: &Model, changes: &[(LayerId, String, &'static str)]) -> Option<Model> {
+    keep::edited(model, |graph| changes.iter().try_for_each(|(id, name, value)| graph.set_attribute(*id, name, value)))
+}
+
 fn plainer_attributes<J: Judge>(search: &mut Search<'_, J>) -> Result<(), Halt<J>> {
     let mut changes: Vec<(LayerId, String, &'static str)> = Vec::new();
     for layer in search.best.graph().layers() {
@@ -138,20 +144,15 @@ fn plainer_attributes<J: Judge>(search: &mut Search<'_, J>) -> Result<(), Halt<J
         });
         changes.extend(plainer);
     }
-    let with = |model: &Model, changes: &[(LayerId, String, &'static str)]| {
-        keep::edited(model, |graph| {
-            changes.iter().try_for_each(|(id, name, value)| graph.set_attribute(*id, name, value))
-        })
-    };
     if changes.is_empty() || changes.len() > MOST_LAYERS {
         return Ok(());
     }
-    let all = with(&search.best, &changes);
+    let all = with_attributes(&search.best, &changes);
     if search.accept("plainer attributes", all)? || changes.len() == 1 {
         return Ok(());
     }
     for change in changes.into_iter().take(4) {
-        let one = with(&search.best, &[change]);
+        let one = with_attributes(&search.best, &[change]);
         search.accept("plainer attributes", one)?;
     }
     Ok(())

@@ -92,7 +92,7 @@ impl Search<'_> {
         let mut carried: HashMap<LayerId, Tensor> = HashMap::default();
         let changes = diff(&inner.models[0], &inner.models[1]).changes;
         for step in 0..MOST_STEPS {
-            let input = |side: usize| {
+            let [a, b] = [0, 1].map(|side| {
                 let inputs = inner.inputs[side].iter().zip(inner.models[side].inputs());
                 let tensors = inputs.map(|(&id, layer)| {
                     let ty = layer.outputs().first()?.element_type();
@@ -104,8 +104,8 @@ impl Search<'_> {
                     tensor.as_type(ty)
                 });
                 tensors.collect::<Option<Vec<_>>>()
-            };
-            let (Some(a), Some(b)) = (input(0), input(1)) else { return Ok(None) };
+            });
+            let (Some(a), Some(b)) = (a, b) else { return Ok(None) };
             let sample = Sample { fed: Vec::new(), a: vec![a], b: vec![b] };
             let ranged = [Ranged::plain(&inner.models[0]), Ranged::plain(&inner.models[1])];
             let search = Search {
@@ -138,12 +138,10 @@ impl Search<'_> {
 
 /// The Parameter of A's body that gets the same input of the owner, or the same position, as one of B's body.
 fn paired_parameter([a, b]: [&Body; 2], id: LayerId) -> Option<LayerId> {
-    let inputs = |body: &Body| {
-        let entries = body.port_map.iter().filter(|entry| entry.direction == Direction::Input);
-        entries.map(|entry| (entry.external_port_id, entry.internal_layer_id)).collect::<Vec<_>>()
-    };
-    let port = inputs(b).into_iter().find(|(_, parameter)| *parameter == id)?.0;
-    inputs(a).into_iter().find(|(other, _)| *other == port).map(|(_, parameter)| parameter)
+    let [mut inputs_a, mut inputs_b] =
+        [a, b].map(|body| body.port_map.iter().filter(|entry| entry.direction == Direction::Input));
+    let port = inputs_b.find(|entry| entry.internal_layer_id == id)?.external_port_id;
+    inputs_a.find(|entry| entry.external_port_id == port).map(|entry| entry.internal_layer_id)
 }
 
 /// The value that a Parameter of a body has in a step, from the inputs of the owner.
@@ -186,18 +184,17 @@ impl Start {
     fn moved_into(self, originals: &[HashMap<LayerId, LayerId>; 2], owners: [LayerId; 2], at: usize) -> Self {
         let is_outermost = self.places[0].is_model();
         let original = |side: usize, id: LayerId| originals[side].get(&id).copied().unwrap_or(id);
-        let place = |side: usize| {
+        let places = [0, 1].map(|side| {
             let own = Place::default().body(owners[side], at);
             let mut steps = self.places[side].steps().iter().enumerate();
             steps.by_ref().fold(own, |place, (depth, &(layer, at))| {
                 place.body(if depth == 0 { original(side, layer) } else { layer }, at)
             })
-        };
-        let places = [place(0), place(1)];
+        });
         if !is_outermost {
             return Self { places, ..self };
         }
-        let around = |side: usize| self.around[side].iter().map(|&id| original(side, id)).collect();
-        Self { a: original(0, self.a), b: original(1, self.b), around: [around(0), around(1)], places, ..self }
+        let around = [0, 1].map(|side| self.around[side].iter().map(|&id| original(side, id)).collect());
+        Self { a: original(0, self.a), b: original(1, self.b), around, places, ..self }
     }
 }

@@ -146,12 +146,12 @@ fn exact_changes(a: &Tensor, b: &Tensor) -> Option<u64> {
 }
 
 fn index_of(mut at: usize, dims: &[usize]) -> Vec<usize> {
-    let axis = |&dim: &usize| {
+    let index = dims.iter().rev().map(|&dim| {
         let index = at % dim.max(1);
         at /= dim.max(1);
         index
-    };
-    let mut index: Vec<usize> = dims.iter().rev().map(axis).collect();
+    });
+    let mut index: Vec<usize> = index.collect();
     index.reverse();
     index
 }

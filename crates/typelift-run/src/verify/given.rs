@@ -45,8 +45,8 @@ pub(super) fn key(sample: usize, step: usize, name: &str) -> String {
 fn parse_key(key: &str) -> Option<(usize, usize, &str)> {
     let (place, name) = key.split_once('/')?;
     let (sample, step) = place.strip_prefix("sample")?.split_once(".step")?;
-    let number = |text: &str| text.parse::<usize>().ok()?.checked_sub(1);
-    Some((number(sample)?, number(step)?, name))
+    let [sample, step] = [sample, step].map(|text| text.parse::<usize>().ok()?.checked_sub(1));
+    Some((sample?, step?, name))
 }
 
 impl<'p> Arrays<'p> {
@@ -55,11 +55,11 @@ impl<'p> Arrays<'p> {
         let arrays = runner
             .arrays(path, model.weights().memory())
             .map_err(|error| VerifyError::Inputs(format!("cannot read the arrays of `{}`: {error}", path.display())))?;
-        let array = |(key, tensor): (String, Tensor)| {
+        let list = arrays.into_iter().map(|(key, tensor)| {
             let (sample, step, name) = parse_key(&key).unwrap_or((0, 0, &key));
             Array { sample, step, name: name.to_owned(), tensor, is_used: false }
-        };
-        Ok(Self { path, list: arrays.into_iter().map(array).collect() })
+        });
+        Ok(Self { path, list: list.collect() })
     }
 
     /// Takes the samples: an array for each input of each step, by name, or in the order of the file.
@@ -119,9 +119,10 @@ impl<'p> Arrays<'p> {
     /// Refuses arrays that nothing has taken.
     pub(super) fn check_all_used(&self, model: &Model, fits: &str) -> Result<(), VerifyError> {
         let Some(unused) = self.list.iter().find(|array| !array.is_used) else { return Ok(()) };
-        let names = |end| pairing::names(end, model).into_iter().filter_map(|names| names.into_iter().next());
-        let inputs: Vec<_> = names(End::Input).map(|name| format!("`{name}`")).collect();
-        let outputs: Vec<_> = names(End::Output).map(|name| format!("`{name}`")).collect();
+        let [inputs, outputs] = [End::Input, End::Output].map(|end| {
+            let names = pairing::names(end, model).into_iter().filter_map(|names| names.into_iter().next());
+            names.map(|name| format!("`{name}`")).collect::<Vec<_>>()
+        });
         Err(VerifyError::Inputs(format!(
             "the array `{}` of `{}` is no {fits}: the model has the inputs {} and the outputs {}",
             unused.name,

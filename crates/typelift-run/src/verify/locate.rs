@@ -1,6 +1,7 @@
 //! Search for the layer at which the difference between two models starts.
 
 use foldhash::{HashMap, HashSet};
+use typelift::edit::inputs_outputs::End;
 use typelift::explain::map::{Role, roles};
 use typelift::graph::{NewLayer, Place};
 use typelift::ops::{self, LayerKind};
@@ -11,6 +12,7 @@ use super::compare::Difference;
 use super::error::{Side, VerifyError};
 use super::inputs::Sample;
 use super::narrow::Ranged;
+use super::pairing::ids;
 use super::runner::{Runner, Setting};
 use super::session::{Outputs, Session};
 use super::tolerance::Tolerance;
@@ -101,9 +103,11 @@ impl Search<'_> {
         runner: &mut dyn Runner,
         chunk: &[Target],
     ) -> Result<(Vec<Vec<Difference>>, bool), VerifyError> {
-        let tensor = |target: &Target, side: usize| self.ranged[side].of(if side == 0 { target.a } else { target.b });
-        let expose = |side: usize| exposed(&self.ranged[side].model, chunk.iter().map(|target| tensor(target, side)));
-        let ((a, in_a), (b, in_b)) = (expose(0)?, expose(1)?);
+        let [exposed_a, exposed_b] = [0, 1].map(|side| {
+            let ends = chunk.iter().map(|target| if side == 0 { target.a } else { target.b });
+            exposed(&self.ranged[side].model, ends.map(|tensor| self.ranged[side].of(tensor)))
+        });
+        let ((a, in_a), (b, in_b)) = (exposed_a?, exposed_b?);
         let session = Session::load(runner, [&a, &b], self.settings, true)?;
         let outputs = session.run_both(runner, self.sample);
         let again = (!self.unsteady.is_empty()).then(|| session.run(runner, Side::A, self.sample));
@@ -118,17 +122,19 @@ impl Search<'_> {
             let other = tensor(&outputs[1], step, at_b).filter(|_| is_steady).unwrap_or_else(|| own.clone());
             Some(Difference::between(&own, &other, self.tolerance))
         };
-        let step = |step| {
-            let places = in_a.iter().zip(&in_b);
-            places.map(|(&at_a, &at_b)| difference(step, at_a, at_b).unwrap_or_default()).collect()
-        };
-        let place = |model: &Model, id: LayerId| model.outputs().position(|layer| layer.id() == id);
-        let plain: Vec<_> =
-            self.outputs.iter().filter_map(|&(own, other)| Some((place(&a, own)?, place(&b, other)?))).collect();
+        let (ids_a, ids_b) = (ids(End::Output, &a), ids(End::Output, &b));
+        let plain = self.outputs.iter().filter_map(|(own, other)| {
+            Some((ids_a.iter().position(|id| id == own)?, ids_b.iter().position(|id| id == other)?))
+        });
+        let plain: Vec<_> = plain.collect();
         let steps = 0..self.sample.a.len();
         let mut differences = steps.clone().flat_map(|step| plain.iter().map(move |&(own, other)| (step, own, other)));
         let agree = differences.all(|(step, own, other)| difference(step, own, other).is_none_or(|it| it.same));
-        Ok((steps.map(step).collect(), agree))
+        let by_step = steps.map(|step| {
+            let places = in_a.iter().zip(&in_b);
+            places.map(|(&at_a, &at_b)| difference(step, at_a, at_b).unwrap_or_default()).collect()
+        });
+        Ok((by_step.collect(), agree))
     }
 
     /// The tensors that both models have and that are worth comparing, in the order of A.
@@ -142,11 +148,11 @@ impl Search<'_> {
                 ops::kind(layer),
                 LayerKind::Parameter | LayerKind::Result | LayerKind::Assign | LayerKind::Constant
             );
-            let is_small = || layer.outputs()[port].shape().element_count().is_some_and(|count| count <= MOST_STORED);
+            let is_small = layer.outputs()[port].shape().element_count().is_some_and(|count| count <= MOST_STORED);
             let is_used = graph.consumers(id.output(port)).next().is_some();
             let is_known = layer.outputs()[port].element_type() != ElementType::Dynamic;
             let is_steady = side == 1 || !self.unsteady.contains(&id.output(port));
-            !is_end && is_used && is_known && is_steady && (roles[side].get(id) != Some(&Role::Stored) || is_small())
+            !is_end && is_used && is_known && is_steady && (roles[side].get(id) != Some(&Role::Stored) || is_small)
         };
         let mut targets = Vec::new();
         for id in a.topological_order().unwrap_or_default() {
@@ -288,15 +294,12 @@ pub(super) fn in_chunks(
 
 fn chunk(graph: &Graph, targets: &[Target]) -> usize {
     let mut bytes = 0;
-    let size = |target: &Target| {
+    let found = targets.iter().take(CHUNK).take_while(|target| {
         let port = graph.output(target.a);
-        let count = port.map_or(0, |port| {
+        let count: u64 = port.map_or(0, |port| {
             port.shape().dims().map_or(1, |dims| dims.iter().map(|dim| dim.lower().max(16) as u64).product())
         });
-        count.saturating_mul(4)
-    };
-    let found = targets.iter().take(CHUNK).take_while(|target| {
-        bytes += size(target);
+        bytes += count.saturating_mul(4);
         bytes <= CHUNK_BYTES
     });
     found.count().max(1).min(targets.len())

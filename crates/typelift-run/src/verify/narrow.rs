@@ -42,17 +42,27 @@ pub(super) fn computed(model: &Model) -> usize {
 
 fn narrow(graph: &Graph) -> Vec<Output> {
     let roles = roles(graph);
-    let is_computed = |layer: &Layer| {
+    let layers = graph.layers().filter(|layer| {
         let is_end = matches!(ops::kind(layer), LayerKind::Parameter | LayerKind::Result | LayerKind::Assign);
         !is_end && roles.get(layer.id()) != Some(&Role::Stored)
-    };
-    tensors(graph, is_computed, |ty| ty == ElementType::F16)
+    });
+    tensors(graph, layers, &[ElementType::F16])
 }
 
-fn tensors(graph: &Graph, is_wanted: impl Fn(&Layer) -> bool, has_type: impl Fn(ElementType) -> bool) -> Vec<Output> {
-    let ports = |layer: &Layer| (0..layer.outputs().len()).map(|port| layer.id().output(port)).collect::<Vec<_>>();
-    let all = graph.layers().filter(|layer| is_wanted(layer)).flat_map(ports);
-    all.filter(|&tensor| graph.output(tensor).is_some_and(|port| has_type(port.element_type()))).collect()
+fn rounded(graph: &Graph) -> Vec<Output> {
+    let layers = graph.layers().filter(|layer| !matches!(ops::kind(layer), LayerKind::Result | LayerKind::Assign));
+    tensors(graph, layers, &[ElementType::F16, ElementType::F32])
+}
+
+fn tensors<'g>(graph: &Graph, layers: impl Iterator<Item = &'g Layer>, types: &[ElementType]) -> Vec<Output> {
+    let all = layers.flat_map(outputs);
+    all.filter(|&tensor| graph.output(tensor).is_some_and(|port| types.contains(&port.element_type()))).collect()
+}
+
+/// The output tensors of a layer.
+pub(super) fn outputs(layer: &Layer) -> impl Iterator<Item = Output> {
+    let id = layer.id();
+    (0..layer.outputs().len()).map(move |port| id.output(port))
 }
 
 /// Adds checks of the range to a model that computes in f16.
@@ -71,9 +81,7 @@ pub(super) fn with_range(model: &Model) -> Result<Ranged, EditError> {
 /// # Errors
 /// An edit is refused.
 pub(super) fn with_f16(model: &Model) -> Result<Ranged, EditError> {
-    let is_rounded = |layer: &Layer| !matches!(ops::kind(layer), LayerKind::Result | LayerKind::Assign);
-    let all = |graph: &Graph| tensors(graph, is_rounded, |ty| [ElementType::F16, ElementType::F32].contains(&ty));
-    with_checks(model, all, |graph, tensor| {
+    with_checks(model, rounded, |graph, tensor| {
         if graph.output(tensor).is_some_and(|port| port.element_type() == ElementType::F16) {
             return limit(graph, tensor, tensor, &F16::from(LARGEST), &F16::from(f32::INFINITY));
         }

@@ -155,12 +155,12 @@ impl Verification {
 
     fn ranged(&self, models: [&Model; 2]) -> Result<[Ranged; 2], VerifyError> {
         let hides_range = self.hides_range(models[0], models[1]);
-        let ranged = |side: usize| match self.settings[side].simulates_f16 {
+        let [a, b] = [0, 1].map(|side| match self.settings[side].simulates_f16 {
             true => narrow::with_f16(models[side]),
             false if hides_range => narrow::with_range(models[side]),
             false => Ok(Ranged::plain(models[side])),
-        };
-        Ok([ranged(0)?, ranged(1)?])
+        });
+        Ok([a?, b?])
     }
 }
 
@@ -435,13 +435,15 @@ impl Work<'_> {
 
     /// True if values decide which layers run, or how often: there is an If, or a Loop that a condition may end.
     fn has_branches(&self) -> bool {
-        let has_if = |graph: &Graph| graph.layers().any(|layer| ops::kind(layer) == LayerKind::If);
-        self.models.iter().any(|model| model.walk().any(|(_, graph)| has_if(graph)) || coverage::may_end(model))
+        self.models.iter().any(|model| {
+            let mut layers = model.walk().flat_map(|(_, graph)| graph.layers());
+            layers.any(|layer| ops::kind(layer) == LayerKind::If) || coverage::may_end(model)
+        })
     }
 
     fn steps(&self) -> usize {
-        let has_state = |model: &Model| model.graph().layers().any(|layer| ops::kind(layer) == LayerKind::ReadValue);
-        let default = if self.models.iter().any(|model| has_state(model)) { STEPS } else { 1 };
+        let mut layers = self.models.iter().flat_map(|model| model.graph().layers());
+        let default = if layers.any(|layer| ops::kind(layer) == LayerKind::ReadValue) { STEPS } else { 1 };
         self.verification.steps.unwrap_or(default).max(1)
     }
 
@@ -513,7 +515,7 @@ impl Work<'_> {
         }
         let mut outputs = if self.two_runs { self.output_reports(&samples, &by_sample) } else { Vec::new() };
         outputs.extend(self.expected_reports(&samples)?);
-        let run = |side: usize| {
+        let runs = [0, 1].map(|side| {
             let Runtime { version, full_name } = runtimes[side].clone();
             Run {
                 openvino: version,
@@ -523,8 +525,8 @@ impl Work<'_> {
                 simulates_f16: settings[side].simulates_f16,
                 config: self.configs[side].clone(),
             }
-        };
-        let runs = [run(0), run(1)].into_iter().take(if self.two_runs { 2 } else { 1 }).collect();
+        });
+        let runs = runs.into_iter().take(if self.two_runs { 2 } else { 1 }).collect();
         Ok(Report {
             same: outputs.iter().all(|output| output.difference.same),
             runs,
@@ -574,7 +576,7 @@ impl Work<'_> {
                 )));
             };
             let difference = Difference::between(own, &expected.tensor, self.tolerance);
-            let ty = |tensor: &Tensor| tensor.element_type.name().to_owned();
+            let [ty, ty_in_b] = [own, &expected.tensor].map(|tensor| tensor.element_type.name());
             match reports.iter_mut().find(|report| report.name == name) {
                 Some(report) => {
                     report.finite &= is_finite(own);
@@ -583,8 +585,8 @@ impl Work<'_> {
                 None => reports.push(OutputReport {
                     name,
                     expected: true,
-                    element_type: ty(own),
-                    element_type_in_b: (ty(own) != ty(&expected.tensor)).then(|| ty(&expected.tensor)),
+                    element_type: ty.to_owned(),
+                    element_type_in_b: (ty != ty_in_b).then(|| ty_in_b.to_owned()),
                     finite: is_finite(own),
                     difference,
                 }),
@@ -630,14 +632,13 @@ impl Work<'_> {
     }
 
     fn output_reports(&self, samples: &[Done], by_sample: &[Vec<Difference>]) -> Vec<OutputReport> {
-        let ty = |side: usize, at: usize| {
-            let outputs = samples.first().and_then(|done| done.outputs[side].first());
-            let tensor = outputs.and_then(|outputs| outputs.get(at));
-            tensor.map_or(String::new(), |tensor| tensor.element_type.name().to_owned())
-        };
         let found = self.outputs.iter().enumerate().map(|(at, pair)| {
             let all = by_sample.iter().filter_map(|sample| sample.get(at).cloned());
-            let (own, other) = (ty(0, pair.a), ty(1, pair.b));
+            let [own, other] = [(0, pair.a), (1, pair.b)].map(|(side, at)| {
+                let outputs = samples.first().and_then(|done| done.outputs[side].first());
+                let tensor = outputs.and_then(|outputs| outputs.get(at));
+                tensor.map_or(String::new(), |tensor| tensor.element_type.name().to_owned())
+            });
             let mut values = samples.iter().flat_map(|done| &done.outputs[0]).filter_map(|step| step.get(pair.a));
             OutputReport {
                 name: pair.name.clone(),
@@ -727,19 +728,21 @@ impl Work<'_> {
 
     /// Models that round to bf16 may have layers in f32, whose values no rounding explains.
     fn is_in_f32(&self, start: &Start) -> bool {
-        let is_f32 = |side: usize, id: &LayerId| {
-            let layer = self.models[side].graph().layer(*id);
-            layer.is_some_and(|layer| layer.outputs().iter().all(|port| port.element_type() == ElementType::F32))
-        };
+        let mut layers = self.models.iter().zip(&start.around).flat_map(|(model, around)| {
+            let graph = model.graph();
+            around.iter().map(|id| graph.layer(*id))
+        });
         self.tolerance.relative <= tolerance::ROUNDED
-            && (0..2).all(|side| start.around[side].iter().all(|id| is_f32(side, id)))
+            && layers.all(|layer| {
+                layer.is_some_and(|layer| layer.outputs().iter().all(|port| port.element_type() == ElementType::F32))
+            })
     }
 
     fn search<'s>(&'s self, done: &'s Done, unsteady: &[usize]) -> Search<'s> {
-        let maker = |at: &usize| {
-            self.models[0].graph().producer(ids(End::Output, self.models[0]).get(self.outputs[*at].a)?.input(0))
-        };
         let ends = [ids(End::Output, self.models[0]), ids(End::Output, self.models[1])];
+        let makers = unsteady
+            .iter()
+            .filter_map(|&at| self.models[0].graph().producer(ends[0].get(self.outputs[at].a)?.input(0)));
         let outputs = self.outputs.iter().filter_map(|pair| Some((*ends[0].get(pair.a)?, *ends[1].get(pair.b)?)));
         Search {
             models: self.models,
@@ -747,7 +750,7 @@ impl Work<'_> {
             settings: &self.verification.settings,
             tolerance: self.tolerance,
             sample: &done.sample,
-            unsteady: unsteady.iter().filter_map(maker).collect(),
+            unsteady: makers.collect(),
             outputs: outputs.collect(),
         }
     }
@@ -777,16 +780,13 @@ impl Work<'_> {
             None => start,
         };
         changes.iter_mut().for_each(|change| change.follows.clear());
-        let described = |side: usize, id: LayerId| {
-            let mut graphs = self.models[side].walk();
-            let found = graphs.find(|(place, _)| *place == start.places[side]);
-            let found = found.and_then(|(place, graph)| Some((place, graph.layer(id)?)));
-            let (place, layer) = found?;
+        let [in_a, in_b] = [(0, start.a), (1, start.b)].map(|(side, id)| {
+            let layer = self.models[side].graph_at(&start.places[side])?.layer(id)?;
             let types = layer.outputs().iter().map(ToString::to_string).collect();
-            Some((LayerRef::of(&place, layer), layer.ty().to_owned(), types))
-        };
-        let (layer, operation, types) = described(0, start.a).ok_or(VerifyError::NoShapes)?;
-        let (in_b, operation_in_b, types_in_b) = described(1, start.b).ok_or(VerifyError::NoShapes)?;
+            Some((LayerRef::of(&start.places[side], layer), layer.ty().to_owned(), types))
+        });
+        let (layer, operation, types) = in_a.ok_or(VerifyError::NoShapes)?;
+        let (in_b, operation_in_b, types_in_b) = in_b.ok_or(VerifyError::NoShapes)?;
         Ok(First {
             layer,
             operation,
@@ -804,18 +804,18 @@ impl Work<'_> {
     /// The Results of A whose values were compared in no sample, with the reason.
     fn not_compared(&self, by_sample: &[Vec<Difference>], unsteady: &[usize]) -> HashMap<LayerId, String> {
         let Tolerance { relative, absolute, .. } = self.tolerance;
-        let is_tiny = |it: &Difference| it.max_relative > relative && it.max_absolute <= absolute;
-        let of = |(at, pair): (usize, &Pair)| {
+        let found = self.outputs.iter().enumerate().filter_map(|(at, pair)| {
+            let mut differences = by_sample.iter().map(|sample| &sample[at]);
             let why = if unsteady.contains(&at) {
                 "has other values in each run"
-            } else if by_sample.iter().all(|sample| is_tiny(&sample[at])) {
+            } else if differences.all(|it| it.max_relative > relative && it.max_absolute <= absolute) {
                 "differs by less than the absolute tolerance"
             } else {
                 return None;
             };
             Some((*ids(End::Output, self.models[0]).get(pair.a)?, format!("`{}` {why}", pair.name)))
-        };
-        self.outputs.iter().enumerate().filter_map(of).collect()
+        });
+        found.collect()
     }
 
     /// Finds the layers of A that the samples did not test, and the number of all layers. `ends` has the Results that
@@ -875,19 +875,15 @@ impl Work<'_> {
 
 fn all_targets(graph: &Graph) -> Vec<Target> {
     let roles = roles(graph);
-    let is_condition = |layer: &Layer| {
-        graph
-            .consumers(layer.id().output(0))
-            .any(|input| input.port == 0 && graph.layer(input.layer).map(ops::kind) == Some(LayerKind::If))
-    };
-    let tensors = graph.layers().filter(|layer| {
+    let layers = graph.layers().filter(|layer| {
         let is_end = matches!(ops::kind(layer), LayerKind::Parameter | LayerKind::Result | LayerKind::Assign);
+        let mut conditions = graph.consumers(layer.id().output(0)).filter(|input| input.port == 0);
         // The condition of an If may be computed from shapes.
-        !is_end && (roles.get(layer.id()) == Some(&Role::Data) || is_condition(layer))
+        !is_end
+            && (roles.get(layer.id()) == Some(&Role::Data)
+                || conditions.any(|input| graph.layer(input.layer).map(ops::kind) == Some(LayerKind::If)))
     });
-    let tensors =
-        tensors.flat_map(|layer| (0..layer.outputs().len()).map(|port| layer.id().output(port)).collect::<Vec<_>>());
-    let used = tensors.filter(|tensor| {
+    let used = layers.flat_map(narrow::outputs).filter(|tensor| {
         graph.consumers(*tensor).next().is_some()
             && graph.output(*tensor).is_some_and(|port| port.element_type() != ElementType::Dynamic)
     });

@@ -52,10 +52,11 @@ pub(super) const OFTEN_ROUNDED: f64 = 1e-1;
 pub(super) fn narrowest(a: &Model, b: &Model, precisions: [Option<&str>; 2]) -> (ElementType, Tolerance) {
     let (of_a, of_b) = (types(a, true), types(b, true));
     let (computed_a, computed_b) = (types(a, false), types(b, false));
-    let is_computed_in = |ty: ElementType| precisions.contains(&Some(ty.name()));
     let narrowest_of = |of_a: &BTreeSet<ElementType>, of_b: &BTreeSet<ElementType>| {
-        let differs = |ty: ElementType| of_a.contains(&ty) != of_b.contains(&ty) || is_computed_in(ty);
-        TYPES.iter().rev().find(|(ty, ..)| differs(*ty)).unwrap_or(&TYPES[0])
+        let mut types = TYPES.iter().rev();
+        let found =
+            types.find(|(ty, ..)| of_a.contains(ty) != of_b.contains(ty) || precisions.contains(&Some(ty.name())));
+        found.unwrap_or(&TYPES[0])
     };
     let &(mut narrowest, mut relative, mut noise) = narrowest_of(&of_a, &of_b);
     let quantized = WEIGHTS.iter().rev().find(|(ty, ..)| of_a.contains(ty) != of_b.contains(ty));

@@ -151,10 +151,7 @@ impl Edit<'_> {
     /// assert_eq!(model.graph().layer(x).unwrap().name(), "images");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn attempt<T>(
-        &mut self,
-        edits: impl FnOnce(&mut Edit<'_>) -> Result<T, EditError>,
-    ) -> Result<T, EditError> {
+    pub fn attempt<T>(&mut self, edits: impl FnOnce(&mut Edit<'_>) -> Result<T, EditError>) -> Result<T, EditError> {
         self.attempt_or(edits)
     }
 

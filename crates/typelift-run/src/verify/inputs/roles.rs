@@ -31,14 +31,13 @@ pub(super) struct Role {
 impl Role {
     /// Combines the uses of two models, or of two consumers.
     pub(super) fn and(self, other: Self) -> Self {
-        let least = |a: Option<i64>, b: Option<i64>| a.into_iter().chain(b).min();
         Self {
-            limit: least(self.limit, other.limit),
+            limit: self.limit.into_iter().chain(other.limit).min(),
             is_mask: self.is_mask || other.is_mask,
             is_position: self.is_position || other.is_position,
             is_count: self.is_count || other.is_count,
             is_trips: self.is_trips || other.is_trips,
-            longest: least(self.longest, other.longest),
+            longest: self.longest.into_iter().chain(other.longest).min(),
             is_box: self.is_box || other.is_box,
             is_sorted: self.is_sorted || other.is_sorted,
         }
@@ -128,11 +127,10 @@ impl Search<'_> {
     /// Follows an input of a layer into its bodies.
     fn inside(&mut self, layer: &Layer, port: usize, offset: i64) {
         for body in layer.bodies() {
-            let entry = |entry: &&typelift::graph::PortMapEntry| {
-                entry.direction == Direction::Input && usize::try_from(entry.external_port_id) == Ok(port)
-            };
-            for entry in body.port_map.iter().filter(entry) {
-                self.uses(&body.graph, entry.internal_layer_id.output(0), offset);
+            for entry in body.port_map.iter().filter(|entry| entry.direction == Direction::Input) {
+                if usize::try_from(entry.external_port_id) == Ok(port) {
+                    self.uses(&body.graph, entry.internal_layer_id.output(0), offset);
+                }
             }
         }
     }

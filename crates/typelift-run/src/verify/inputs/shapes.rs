@@ -8,7 +8,7 @@ use typelift::edit::Edit;
 use typelift::edit::inputs_outputs::End;
 use typelift::graph::OutputPort;
 use typelift::promote::ElementType;
-use typelift::shape::{Constraint, Dim, Reads, Shape, TensorType};
+use typelift::shape::{Dim, Reads, Shape, TensorType};
 use typelift::{LayerId, Model, Output, infer};
 
 use crate::verify::coverage;
@@ -64,10 +64,9 @@ impl<'m> Sizing<'m> {
         let inputs = [ids(End::Input, a), ids(End::Input, b)];
         let mut declared = Vec::new();
         for (at, pair) in pairs.iter().enumerate() {
-            let tensor = |model: &Model, id: LayerId| {
+            let [own, other] = [(a, inputs[0][pair.a]), (b, inputs[1][pair.b])].map(|(model, id)| {
                 model.graph().output(id.output(0)).map_or_else(TensorType::dynamic, |port| port.tensor_type())
-            };
-            let (own, other) = (tensor(a, inputs[0][pair.a]), tensor(b, inputs[1][pair.b]));
+            });
             // Shapes from the user replace those of the models.
             if !asked.contains_key(&at) && !own.shape.is_compatible(&other.shape) {
                 let reason = format!("the input `{}` is {own} in A and {other} in B: no shape fits both", pair.name);
@@ -106,16 +105,18 @@ impl<'m> Sizing<'m> {
     }
 
     pub(crate) fn smallest(&self) -> impl Iterator<Item = Shapes> {
-        let of = move |variant: &Variant| {
+        let candidates = self.variants.iter().flat_map(|variant| {
             let hints = LEAST.into_iter().flat_map(|least| [1, least].map(|batch| variant.plain(least, batch)));
             let mut found: Vec<Shapes> = hints.map(|hints| self.near(variant, &hints)).collect();
             // Of shapes with as many elements, an even one: 8 x 8 rather than 1 x 64.
-            let count = |dims: &Vec<usize>| dims.iter().fold(1, |count: usize, &dim| count.saturating_mul(dim));
-            let counted = |shapes: &Shapes| shapes.iter().map(count).fold(0, usize::saturating_add);
-            found.sort_by_key(|shapes| (counted(shapes), shapes.iter().flatten().max().copied()));
+            found.sort_by_key(|shapes| {
+                let counts =
+                    shapes.iter().map(|dims| dims.iter().fold(1, |count: usize, &dim| count.saturating_mul(dim)));
+                (counts.fold(0, usize::saturating_add), shapes.iter().flatten().max().copied())
+            });
             found
-        };
-        self.accepted(self.variants.iter().flat_map(of), u64::MAX).map(|(shapes, _)| shapes)
+        });
+        self.accepted(candidates, u64::MAX).map(|(shapes, _)| shapes)
     }
 
     pub(crate) fn refusal(&self) -> VerifyError {
@@ -130,11 +131,11 @@ impl<'m> Sizing<'m> {
         let least = |batch: usize, length: &dyn Fn(usize) -> usize| {
             variant.at_least(&|input, axis, is_batch| if is_batch { batch } else { length(smallest[input][axis]) })
         };
-        let multiplied = |(factor, batch): (usize, usize)| least(batch, &|smallest| smallest.max(2) * factor);
         let plain = |(length, batch): (usize, usize)| least(batch, &|smallest| smallest.max(length));
         let testing = [(3, 3), (2, 2), (2, 1)].map(plain).into_iter().map(|hints| self.testing(variant, hints));
         let factors = [1, 2, 4, 8, 16, 32, 64].into_iter().flat_map(|factor| [2, 1].map(|batch| (factor, batch)));
-        let hints = [(3, 3), (4, 4), (5, 5)].map(plain).into_iter().chain(factors.map(multiplied));
+        let multiplied = factors.map(|(factor, batch)| least(batch, &|smallest| smallest.max(2) * factor));
+        let hints = [(3, 3), (4, 4), (5, 5)].map(plain).into_iter().chain(multiplied);
         let attempts = testing.chain(hints.map(|hints| self.near(variant, &hints)));
         let mut found: Vec<([usize; 2], Shapes)> = Vec::new();
         for (shapes, short) in self.accepted(attempts, MOST_ELEMENTS).filter(|(shapes, _)| shapes != smallest) {
@@ -203,8 +204,11 @@ impl<'m> Sizing<'m> {
     }
 
     fn lengths(&self, side: usize, lengths: &typelift::Shapes, shapes: &Shapes) -> Vec<i64> {
-        let of = |&(id, axis): &(LayerId, usize)| shapes.get(self.input(side, id)?)?.get(axis).map(|&dim| dim as i64);
-        lengths.symbols.iter().map(|symbol| symbol.axes.iter().filter_map(of).max().unwrap_or(1)).collect()
+        let found = lengths.symbols.iter().map(|symbol| {
+            let given = symbol.axes.iter().filter_map(|&(id, axis)| shapes.get(self.input(side, id)?)?.get(axis));
+            given.map(|&dim| dim as i64).max().unwrap_or(1)
+        });
+        found.collect()
     }
 
     fn input(&self, side: usize, id: LayerId) -> Option<usize> {
@@ -289,8 +293,9 @@ impl<'m> Sizing<'m> {
         }
         let own = self.lengths(side, lengths, shapes);
         // An index that leaves its table at all lengths reads zeros, and is no reason to choose others.
-        let is_of_lengths = |it: &&Constraint| !it.symbols.is_empty() || it.reads != Some(Reads::Zeros);
-        let Some(broken) = lengths.broken(&own).into_iter().find(is_of_lengths) else { return Ok(()) };
+        let mut broken = lengths.broken(&own).into_iter();
+        let broken = broken.find(|it| !it.symbols.is_empty() || it.reads != Some(Reads::Zeros));
+        let Some(broken) = broken else { return Ok(()) };
         let mut needs = broken.named.to_owned();
         if let Some(reason) = broken.because.first() {
             needs += &format!(" (because of the {} `{}`)", reason.operation, reason.layer.full_name());

@@ -42,6 +42,10 @@ enum Numbers {
 /// Texts for inputs of strings.
 const TEXTS: [&str; 4] = ["hello world", "The quick brown fox", "a", "x = 1 + 2"];
 
+fn ints(words: String, ints: impl IntoIterator<Item = i64>) -> Values {
+    Values { words, numbers: Numbers::Ints(ints.into_iter().map(i128::from).collect()) }
+}
+
 /// Chooses values for an input with this type and shape. `step` is the step of a model with state.
 pub(super) fn values(
     ty: ElementType,
@@ -60,26 +64,22 @@ pub(super) fn values(
         });
         return Values { words: "texts".to_owned(), numbers: Numbers::Texts(texts.collect()) };
     }
-    let ints = |words: String, ints: Vec<i64>| Values {
-        words,
-        numbers: Numbers::Ints(ints.into_iter().map(i128::from).collect()),
-    };
     if role.is_mask && role.limit.is_none_or(|limit| limit > 1) {
         // The first element is never masked, because a softmax over nothing is NaN.
-        let mask = |at: usize| i64::from(at.is_multiple_of(last) || random.unit() < 0.8);
-        return as_type(ty, ints("mask of 0 and 1".to_owned(), (0..count).map(mask).collect()));
+        let mask = (0..count).map(|at| i64::from(at.is_multiple_of(last) || random.unit() < 0.8));
+        return as_type(ty, ints("mask of 0 and 1".to_owned(), mask));
     }
     if let Some(longest) = role.longest {
-        return as_type(
-            ty,
-            ints(format!("lengths 1 to {longest}"), (0..count).map(|_| random.between(1, longest)).collect()),
-        );
+        let lengths = (0..count).map(|_| random.between(1, longest));
+        return as_type(ty, ints(format!("lengths 1 to {longest}"), lengths));
     }
     let largest = role.limit.map(|limit| limit - 1);
     if role.is_position && ty.is_integer() {
-        let position = |at: usize| ((at % last) + step * last) as i64;
-        let position = |at: usize| largest.map_or(position(at), |largest| position(at).min(largest));
-        return ints("positions from 0".to_owned(), (0..count).map(position).collect());
+        let positions = (0..count).map(|at| {
+            let position = ((at % last) + step * last) as i64;
+            largest.map_or(position, |largest| position.min(largest))
+        });
+        return ints("positions from 0".to_owned(), positions);
     }
     if let Some(largest) = largest {
         let most = if ty.is_float() { largest.min(2048) } else { largest.min(max_of(ty)) };
@@ -115,7 +115,7 @@ pub(super) fn values(
         ElementType::U8 if dims.len() > 2 => (0, 255),
         _ => (1, 9.min(max_of(ty))),
     };
-    ints(format!("integers {low} to {high}"), (0..count).map(|_| random.between(low, high)).collect())
+    ints(format!("integers {low} to {high}"), (0..count).map(|_| random.between(low, high)))
 }
 
 fn max_of(ty: ElementType) -> i64 {
