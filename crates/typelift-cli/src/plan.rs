@@ -111,7 +111,7 @@ fn as_name<S: serde::Serializer>(file: &str, serializer: S) -> Result<S::Ok, S::
 }
 
 impl Plan {
-    /// Creates the plan of a conversion. A Convert that one pass inserts and a later one removes is not a change.
+    /// The plan of a conversion. A Convert that one pass inserts and a later one removes is not a change.
     pub(crate) fn new(file: &str, converted: Converted) -> Self {
         let rewritten = |Retargeted { applied, versions, marks, names, masks, format, .. }| {
             let format = format.map(IrVersion::number);

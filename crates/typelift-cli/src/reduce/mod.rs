@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use clap::ArgGroup;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -13,7 +13,7 @@ use typelift::Model;
 use typelift::convert::strip::{Values, strip_weights};
 use typelift::findings::{Code, FileName, grouped};
 use typelift::graph::EditError;
-use typelift_run::reduce::{Judge, Reduced, Reduction, Step, Stopped, anonymized, kept_texts};
+use typelift_run::reduce::{Judge, Reduced, Reduction, Step, Stopped, anonymized, kept_texts, layers};
 
 use crate::columns::count;
 use crate::failure::Failure;
@@ -201,10 +201,13 @@ impl Args {
         if !self.command.is_empty() && wanted.succeeds() && self.matches.is_none() {
             terminal.say("note: COMMAND succeeds on the model, so every model on which it succeeds counts as the same; give --match to keep what it prints\n");
         }
-        let judged = Judged(wanted);
-        let reduced = reduction.run_with(model, &judged, &|layers, runs| {
-            bar.set_message(format!("{} layers, {}", grouped(layers as u64), count(runs, "run")));
+        let (judged, runs) = (Judged(wanted), AtomicUsize::new(0));
+        let reduced = reduction.run(model, &|candidate: &Model| {
+            let verdict = judged.is_interesting(candidate);
+            let (layers, runs) = (layers(candidate) as u64, 1 + runs.fetch_add(1, Ordering::Relaxed));
+            bar.set_message(format!("{} layers, {}", grouped(layers), count(runs, "run")));
             bar.tick();
+            verdict
         });
         bar.finish_and_clear();
         let reduced = match reduced {

@@ -8,6 +8,7 @@ use typelift::graph::Place;
 use typelift::promote::ElementType;
 use typelift::{Graph, Layer, Model, xml};
 
+use super::graph::bits;
 use super::{Became, Ran, RanLayer, StoredWeights};
 
 /// Executed layers of this kind have no code for the machine.
@@ -124,11 +125,6 @@ impl View<'_> {
         let finding = self.finding(Code::RanNarrower, &first?.name, message, "the first one")?;
         Some(finding.help("ask for f32 with the hint INFERENCE_PRECISION_HINT, if floats are to keep their bits"))
     }
-}
-
-/// The bits of an element type; 0 for an unknown one.
-pub(super) fn bits(name: &str) -> u32 {
-    ElementType::from_name(name).map_or(0, ElementType::bits)
 }
 
 fn bytes(elements: u64, ty: &str) -> Option<u64> {

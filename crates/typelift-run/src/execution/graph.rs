@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use foldhash::HashMap;
 use typelift::findings::{Code, Diagnostic, Diagnostics};
+use typelift::promote::ElementType;
 use typelift::{Graph, Layer, xml};
 
 /// Layer that a plugin executed.
@@ -134,4 +135,9 @@ impl Executed {
     pub(crate) fn time(&self) -> Option<u64> {
         self.us.filter(|_| !self.is_constant)
     }
+}
+
+/// The bits of an element type; 0 for an unknown one.
+pub(super) fn bits(name: &str) -> u32 {
+    ElementType::from_name(name).map_or(0, ElementType::bits)
 }

@@ -11,8 +11,7 @@ use foldhash::{HashMap, HashSet};
 use typelift::ops::{self, LayerKind};
 use typelift::{Graph, Layer, LayerId, Model};
 
-use super::findings::bits;
-use super::graph::{Executed, Execution};
+use super::graph::{Executed, Execution, bits};
 use super::{AddedLayer, Became, Counts, Kernels, Led, Ran, RanLayer};
 
 /// Kinds of executed layers that cannot represent the layer before a Result.
@@ -33,15 +32,11 @@ pub(super) fn refuse_other_model(model: &Model, execution: &Execution) -> Result
         graph.layers().filter(|layer: &&Layer| ops::kind(layer) == LayerKind::Parameter).map(Layer::name).collect();
     let ran: BTreeSet<&str> =
         execution.layers.iter().filter(|layer| layer.ty == "Input").map(|layer| layer.name.as_str()).collect();
-    let quoted = |name: Option<&&str>| name.map_or("none".to_owned(), |name| format!("`{name}`"));
     if let Some(other) = ran.difference(&own).next() {
-        return Err(format!(
-            "the execution graph is not of this model: the model has no input {}",
-            quoted(Some(other))
-        ));
+        return Err(format!("the execution graph is not of this model: the model has no input `{other}`"));
     }
     if let Some(missing) = own.difference(&ran).next().filter(|_| !ran.is_empty()) {
-        return Err(format!("the execution graph is not of this model: it has no input {}", quoted(Some(missing))));
+        return Err(format!("the execution graph is not of this model: it has no input `{missing}`"));
     }
     let constants: HashMap<&str, &Layer> = graph
         .layers()

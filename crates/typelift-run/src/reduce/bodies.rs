@@ -71,8 +71,9 @@ fn narrowed<J: Judge>(search: &mut Search<'_, J>) -> Result<(), Halt<J>> {
     for (place, graph) in search.best.walk() {
         for layer in graph.layers() {
             for (at, body) in layer.bodies().iter().enumerate() {
-                let is_end = |inside: &&Layer| matches!(ops::kind(inside), LayerKind::Parameter | LayerKind::Result);
-                ends.extend(body.graph.layers().filter(is_end).map(|inside| {
+                let all = body.graph.layers();
+                let own = all.filter(|inside| matches!(ops::kind(inside), LayerKind::Parameter | LayerKind::Result));
+                ends.extend(own.map(|inside| {
                     let is_input = ops::kind(inside) == LayerKind::Parameter;
                     BodyEnd { place: place.clone(), layer: layer.id(), at, id: inside.id(), is_input }
                 }));
@@ -137,12 +138,12 @@ fn remove_end(graph: &mut Edit<'_>, layer: LayerId, at: usize, id: LayerId) -> R
 /// Removes Results of a body that neither the layer nor a back edge needs.
 fn remove_loose_results(graph: &mut Edit<'_>, layer: LayerId, at: usize) -> Result<(), EditError> {
     let Some(body) = graph.layer(layer).and_then(|owner| owner.bodies().get(at)) else { return Ok(()) };
-    let is_needed = |id: LayerId| {
-        body.port_map.iter().any(|entry| entry.internal_layer_id == id)
-            || body.back_edges.iter().any(|edge| edge.from == id)
-    };
-    let results = body.graph.layers().filter(|inside| ops::kind(inside) == LayerKind::Result);
-    let loose: Vec<LayerId> = results.map(Layer::id).filter(|&id| !is_needed(id)).collect();
+    let results = body.graph.layers().filter(|inside| ops::kind(inside) == LayerKind::Result).map(Layer::id);
+    let loose = results.filter(|id| {
+        body.port_map.iter().all(|entry| entry.internal_layer_id != *id)
+            && body.back_edges.iter().all(|edge| edge.from != *id)
+    });
+    let loose: Vec<LayerId> = loose.collect();
     loose.into_iter().try_for_each(|id| remove_end(graph, layer, at, id))
 }
 

@@ -11,10 +11,9 @@ use typelift::{Graph, LayerId, Model, Output};
 /// The layers that compute something in topological order, with neighbours close to each other.
 pub(super) fn in_order(graph: &Graph) -> Vec<LayerId> {
     let (mut order, mut seen, mut pending) = (Vec::new(), HashSet::default(), Vec::new());
-    let is_end = |id: &LayerId| graph.layer(*id).is_some_and(|layer| is_own(ops::kind(layer)));
-    let all: Vec<LayerId> = graph.layers().map(|layer| layer.id()).collect();
-    let ends = all.iter().copied().filter(is_end).chain(all.iter().copied());
-    for root in ends {
+    let all = graph.layers().map(|layer| layer.id());
+    let ends = graph.layers().filter(|layer| is_own(ops::kind(layer))).map(|layer| layer.id());
+    for root in ends.chain(all) {
         pending.push((root, false));
         while let Some((id, is_done)) = pending.pop() {
             if is_done {

@@ -142,24 +142,6 @@ impl Reduction {
         let stopped = everything(&mut search).err();
         Ok(search.finish(model, stopped))
     }
-
-    /// Reduces the model as [`run`](Self::run) does. After each run, `progress` gets the number of layers and of runs.
-    ///
-    /// # Errors
-    /// The errors of [`run`](Self::run).
-    pub fn run_with<J: Judge>(
-        &self,
-        model: &Model,
-        judge: &J,
-        progress: &(dyn Fn(usize, usize) + Sync),
-    ) -> Result<Reduced<J::Stop>, Option<J::Stop>> {
-        let runs = std::sync::atomic::AtomicUsize::new(0);
-        self.run(model, &|candidate: &Model| {
-            let verdict = judge.is_interesting(candidate);
-            progress(layers(candidate), 1 + runs.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
-            verdict
-        })
-    }
 }
 
 /// Makes the model as small as possible by all kinds of steps, the largest first.

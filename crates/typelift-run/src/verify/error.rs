@@ -120,7 +120,7 @@ pub enum VerifyError {
 }
 
 impl VerifyError {
-    /// Creates the error of a failed run. The cause may be the model or the runtime.
+    /// The error of a failed run. The cause may be the model or the runtime.
     pub(super) fn of_run(side: Side, error: RunError) -> Self {
         if error.is_of_model() { Self::Run { side, error } } else { Self::Runtime(error) }
     }

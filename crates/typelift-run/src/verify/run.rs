@@ -255,10 +255,11 @@ impl Work<'_> {
         let session =
             Session::load(runner, [&ran[0].model, &ran[1].model], &self.verification.settings, self.two_runs)?;
         self.configs = [0, 1].map(|side| session.config(side).clone());
-        let is_open = |layer: &Layer| !layer.outputs().iter().all(|port| port.shape().is_static());
-        if let Some(side) =
-            (0..2).find(|&side| session.has_one_thread(side) && self.models[side].graph().layers().any(is_open))
-        {
+        let silent = (0..2).filter(|&side| session.has_one_thread(side)).find(|&side| {
+            let mut ports = self.models[side].graph().layers().flat_map(Layer::outputs);
+            ports.any(|port| !port.shape().is_static())
+        });
+        if let Some(side) = silent {
             session.release(runner);
             return Err(VerifyError::OneThread(Side::of(side)));
         }

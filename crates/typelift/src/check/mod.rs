@@ -261,7 +261,7 @@ impl<'a> GraphCheck<'a> {
         LayerRef::of(&self.place, layer)
     }
 
-    /// Creates a finding about a layer of the current graph, without a position.
+    /// A finding about a layer of the current graph, without a position.
     #[cold]
     fn lint(&self, code: Code, layer: &Layer, message: impl Into<Message>) -> Diagnostic {
         Diagnostic { layer: Some(self.reference(layer)), ..Diagnostic::new(code, message) }

@@ -161,7 +161,7 @@ impl Fix {
         Self { action, applicability: Applicability::DisplayOnly, proof: None }
     }
 
-    /// Creates an action that adds attributes. A person must choose their values.
+    /// An action that adds attributes. A person must choose their values.
     pub(crate) fn add<'n>(names: impl IntoIterator<Item = &'n str>, to: Owner) -> Self {
         let attributes = names.into_iter().map(|name| (name.to_owned(), None)).collect();
         Self::untried(FixAction::Add { attributes, to })
@@ -171,12 +171,12 @@ impl Fix {
         Self::untried(FixAction::Settings(all.iter().map(|&(name, value)| (name, value.to_owned())).collect()))
     }
 
-    /// Creates a fix that was tried, without evidence that it is the intended one.
+    /// A fix that was tried, without evidence that it is the intended one.
     pub(crate) fn possible(action: FixAction) -> Self {
         Self { action, applicability: Applicability::Possible, proof: None }
     }
 
-    /// Creates a fix from edits of `source` that were tried, for a finding of the layer at `home`. It is safe if there
+    /// A fix from edits of `source` that were tried, for a finding of the layer at `home`. It is safe if there
     /// is a proof.
     pub(crate) fn edit(source: &str, home: Option<Span>, edits: Vec<TextEdit>, proof: Option<Proof>) -> Self {
         let words = describe_edits(source, home, &edits);

@@ -9,30 +9,21 @@ use crate::model::graph::{Direction, LayerId, Place};
 
 /// Identity of a finding, for comparison with another run: its code, layer and subject. Messages, positions in the
 /// text and names are not compared.
-///
-/// ```
-/// use typelift::findings::{Code, Diagnostic};
-///
-/// let (one, other) = (Diagnostic::new(Code::Cycle, "a and b"), Diagnostic::new(Code::Cycle, "c and d"));
-/// assert_eq!(one.key(), other.key());
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub struct FindingKey {
+pub(crate) struct FindingKey {
     /// The kind of the finding.
-    pub code: Code,
+    pub(crate) code: Code,
     /// The graph of the layer.
-    pub place: Place,
+    pub(crate) place: Place,
     /// The layer; `None` if the finding concerns the file.
-    pub layer: Option<LayerId>,
+    pub(crate) layer: Option<LayerId>,
     /// The port, edge, element or attributes concerned.
-    pub subject: Subject,
+    pub(crate) subject: Subject,
 }
 
 /// Port, edge, element or attributes that a finding concerns.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Subject {
+pub(crate) enum Subject {
     /// The layer or file as a whole.
     Whole,
     /// Attributes of an element; empty if the names are unknown.
@@ -74,8 +65,8 @@ impl Subject {
 }
 
 impl Diagnostic {
-    /// Returns the identity of the finding.
-    pub fn key(&self) -> FindingKey {
+    /// The identity of the finding.
+    pub(crate) fn key(&self) -> FindingKey {
         let layer = self.layer.as_ref();
         FindingKey {
             code: self.code,
@@ -123,8 +114,8 @@ impl Comparison<'_> {
 }
 
 impl Known {
-    /// Returns the findings of at least this severity. [`compare`](Self::compare) then ignores less severe ones too.
-    pub fn new(found: &[Diagnostic], least: Severity) -> Self {
+    /// The findings of at least this severity. [`compare`](Self::compare) then ignores less severe ones too.
+    pub(crate) fn new(found: &[Diagnostic], least: Severity) -> Self {
         Self { least, list: found.iter().filter(|it| it.severity >= least).map(identity).collect() }
     }
 
@@ -134,14 +125,8 @@ impl Known {
         Self::new(found, Severity::Error)
     }
 
-    /// Returns the number of findings.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.list.len()
-    }
-
-    /// True if there are no findings.
-    pub fn is_empty(&self) -> bool {
-        self.list.is_empty()
     }
 
     pub(crate) fn has(&self, code: Code) -> bool {

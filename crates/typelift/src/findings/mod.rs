@@ -27,7 +27,8 @@ pub use edit::TextEdit;
 pub(crate) use fix::replaced_by;
 pub use fix::{Applicability, Fix, FixAction, Owner, Proof, Rules};
 pub use formats::{Format, Frame};
-pub use key::{Comparison, FindingKey, Known, Subject};
+pub(crate) use key::FindingKey;
+pub use key::{Comparison, Known};
 pub(crate) use message::message;
 pub use message::{Argument, Kind, Message, Text, Value};
 pub use words::{
@@ -359,7 +360,7 @@ impl LayerRef {
     }
 
     /// Creates a reference to a layer that is not in the graph yet, with its name.
-    pub fn named(place: &Place, id: LayerId, name: &str) -> Self {
+    pub(crate) fn named(place: &Place, id: LayerId, name: &str) -> Self {
         Self { id, name: name.to_owned(), place: place.clone() }
     }
 

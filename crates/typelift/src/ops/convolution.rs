@@ -74,7 +74,7 @@ struct SpatialWindow {
 }
 
 impl SpatialWindow {
-    /// Creates the window from the attributes. Their lengths must equal the number of spatial axes.
+    /// The window from the attributes. Their lengths must equal the number of spatial axes.
     fn new(cx: &Context, spatial: usize) -> Result<Self, Fault> {
         let strides = per_axis(cx, "strides", spatial, 1)?;
         let dilations = per_axis(cx, "dilations", spatial, 1)?;

@@ -265,7 +265,7 @@ impl Accepts {
 }
 
 impl Operation {
-    /// Creates a row of a table: the operation `name` in its revision `revision`. The revision is the first operation
+    /// A row of a table: the operation `name` in its revision `revision`. The revision is the first operation
     /// set that has it, where 0 counts as 1. By default it is in every later set up to 16, because set 17 has few
     /// operations.
     const fn new(name: &'static str, revision: u8, infer: fn(&mut Context) -> Result<(), Fault>) -> Self {

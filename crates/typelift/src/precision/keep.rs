@@ -216,7 +216,7 @@ impl Kept {
     }
 
     /// True if no layer keeps its types.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.layers.values().all(HashSet::is_empty)
     }
 

@@ -85,12 +85,12 @@ impl TypeMap {
     }
 
     /// True if no type changes.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Iterates over the types that change, with their destinations.
-    pub fn iter(&self) -> impl Iterator<Item = (ElementType, ElementType)> + '_ {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (ElementType, ElementType)> + '_ {
         self.0.iter().copied()
     }
 }

@@ -173,7 +173,7 @@ impl Retyping {
 
 impl RetypingPlan {
     /// True if no tensor changes its type.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.graphs.is_empty()
     }
 
@@ -229,7 +229,7 @@ impl RetypingPlan {
 }
 
 impl GraphPlan {
-    /// Creates the plan of a graph. Layers that are not in the list keep their types.
+    /// The plan of a graph. Layers that are not in the list keep their types.
     fn new(graph: &Graph, place: Place, layers: Vec<(LayerId, LayerPlan)>) -> Self {
         let by_id: HashMap<_, _> = layers.iter().map(|(id, plan)| (*id, plan)).collect();
         let borders = graph.wires().filter_map(|(tensor, input)| {

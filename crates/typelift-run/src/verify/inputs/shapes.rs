@@ -316,8 +316,8 @@ impl<'m> Sizing<'m> {
     /// # Errors
     /// Inference refuses the shapes.
     fn with_shapes(&self, side: usize, shapes: &[Shape]) -> Result<Model, VerifyError> {
-        let of = |pair: &Pair| self.inputs[side].get(if side == 0 { pair.a } else { pair.b }).copied();
-        let ids: Vec<LayerId> = self.pairs.iter().filter_map(of).collect();
+        let places = self.pairs.iter().map(|pair| if side == 0 { pair.a } else { pair.b });
+        let ids: Vec<LayerId> = places.filter_map(|at| self.inputs[side].get(at).copied()).collect();
         let graph = self.models[side].graph();
         let is_of_any_type =
             |id: &LayerId| graph.output(id.output(0)).is_some_and(|port| port.element_type() == ElementType::Dynamic);

@@ -49,7 +49,7 @@ impl TensorType {
     }
 
     /// Creates a tensor type from element type and shape.
-    pub fn new(element_type: ElementType, shape: Shape) -> Self {
+    pub(crate) fn new(element_type: ElementType, shape: Shape) -> Self {
         Self { element_type, shape }
     }
 }

@@ -24,7 +24,7 @@ pub(super) struct Run {
 }
 
 impl Grid {
-    /// Creates the grid of a tensor. Each dimension has a flag that is true if it is reduced. `None` if kept and
+    /// The grid of a tensor. Each dimension has a flag that is true if it is reduced. `None` if kept and
     /// reduced dimensions alternate too often.
     pub(super) fn new(dims: impl IntoIterator<Item = (usize, bool)>) -> Option<Self> {
         let mut extents = [1_usize; 4];

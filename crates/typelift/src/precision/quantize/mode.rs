@@ -175,7 +175,7 @@ pub enum Backup {
 impl Backup {
     /// Returns nncf's name, such as `none` or `int8_asym`.
     #[must_use]
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::None => "none",
             Self::Mode(mode) => mode.name(),

@@ -274,7 +274,7 @@ impl QuantizationPlan {
         Self { constants, settings, renamed: names.renamed, ignored }.checked(model, &weights)
     }
 
-    /// Creates the plan from the lines of a plan file. Constants that are not in the file are not quantized.
+    /// The plan from the lines of a plan file. Constants that are not in the file are not quantized.
     pub(crate) fn of_choices(model: &Model, choices: &[Choice]) -> Result<Self, Vec<Diagnostic>> {
         let names = UniqueNames::of(model.graph());
         let found = select::find(model.graph(), |_| false).list.into_iter();

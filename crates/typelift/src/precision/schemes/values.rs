@@ -29,7 +29,7 @@ pub(crate) struct Values {
 }
 
 impl Values {
-    /// Creates the computation; `None` if the layer does not declare its codes correctly.
+    /// The computation; `None` if the layer does not declare its codes correctly.
     pub(crate) fn of(constant: &QuantizedConstant, graph: &Graph, weights: &Weights) -> Option<Self> {
         let stored = Stored::of(graph.layer(constant.codes)?)?;
         let none = || Some(vec![0; constant.dims.len()]);

@@ -123,7 +123,7 @@ impl Folder {
         Ok(fs::renameat(CWD, from, &self.descriptor, name)?)
     }
 
-    /// Creates a hard link to a file, or a symbolic one across file systems.
+    /// A hard link to a file, or a symbolic one across file systems.
     pub(super) fn link(&self, from: &Path, name: &str) -> io::Result<()> {
         fs::linkat(CWD, from, &self.descriptor, name, AtFlags::empty())
             .or_else(|_| fs::symlinkat(from, &self.descriptor, name))

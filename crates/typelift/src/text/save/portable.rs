@@ -123,7 +123,7 @@ impl Folder {
         })
     }
 
-    /// Creates a hard link to a file, or a symbolic one across file systems.
+    /// A hard link to a file, or a symbolic one across file systems.
     pub(super) fn link(&self, from: &Path, name: &str) -> io::Result<()> {
         let linked = fs::hard_link(from, self.path.join(name));
         #[cfg(windows)]

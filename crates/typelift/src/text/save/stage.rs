@@ -148,7 +148,7 @@ impl StagedFile {
         name(&self.hash, ending)
     }
 
-    /// Creates a file with content as [`fill`](Self::fill) does. Between an interrupt and the end of the process no file
+    /// A file with content as [`fill`](Self::fill) does. Between an interrupt and the end of the process no file
     /// is created, because nothing would remove it.
     fn make(
         &mut self,

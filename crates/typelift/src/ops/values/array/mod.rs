@@ -335,7 +335,7 @@ impl Array {
         Some(Self { element_type: to, dims: self.dims.clone(), data })
     }
 
-    /// Creates a tensor from its bytes in a weights file; `None` for a type without numbers, or for too many of them.
+    /// A tensor from its bytes in a weights file; `None` for a type without numbers, or for too many of them.
     pub(crate) fn decode(element_type: ElementType, dims: Few<usize>, bytes: &[u8]) -> Option<Self> {
         count(&dims).and_then(|_| Self::decode_all(element_type, dims, bytes))
     }
