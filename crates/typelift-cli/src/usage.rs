@@ -483,8 +483,11 @@ impl Asked<'_> {
                 // A similar word of another command is too little, unless both change a model.
                 let is_changing = ["convert", "rewrite"].contains(&verb.get_name());
                 let mut similar = similar(verb, name).into_iter();
+                let is_whole =
+                    |tip: &String| split(tip).iter().all(|word| is_xml(word.trim_matches('`')) || !has_place(word));
                 similar.find_map(|other| {
-                    self.own(verb, &other).map(drop).or(is_changing.then_some(())).and_then(|()| meaning(&other))
+                    let is_near = is_changing || self.own(verb, &other).is_some();
+                    meaning(&other).filter(|tip| is_near && is_whole(tip))
                 })
             })
             .or_else(|| {
@@ -494,7 +497,7 @@ impl Asked<'_> {
                     return Some(few);
                 }
                 let line = self.line(verb.get_name()).filter(|_| !self.models().is_empty())?;
-                Some(format!("leave `{name}` out: `{line}`; `typelift {} -h` lists the options", verb.get_name()))
+                Some(format!("`typelift {} -h` lists the options; without `{name}`: `{line}`", verb.get_name()))
             })
     }
 
@@ -579,13 +582,16 @@ impl<'a> Asked<'a> {
             }
             let (name, value) =
                 text.split_once('=').map_or((&**text, None), |(name, value)| (name, Some(value.into())));
-            let known = verb.into_iter().chain(program.get_subcommands()).find_map(|verb| argument(verb, name));
-            let takes_value = known.is_none_or(|option| option.get_action().takes_values());
+            let takes = |option: &Arg| option.get_action().takes_values();
+            let mut known = program.get_subcommands().filter_map(|verb| argument(verb, name)).map(takes).peekable();
+            let own = verb.and_then(|verb| argument(verb, name)).map(takes);
+            let takes_value = own.unwrap_or_else(|| known.peek().is_none() || known.any(|takes| takes));
             let next = |text: &&String| takes_value && !is_option(text);
-            // `--nhwc` is a value.
-            let layout =
-                Some(name.trim_start_matches('-')).filter(|name| ["nchw", "nhwc"].contains(&&*name.to_lowercase()));
-            let value = layout.map(str::to_owned).or(value).or_else(|| rest.next_if(next).cloned());
+            // `--nhwc` and `--nchw-to-nhwc` are values.
+            let lower = name.to_lowercase();
+            let layouts: Vec<_> = lower.split('-').filter(|part| ["nchw", "nhwc"].contains(part)).collect();
+            let layout = Some(layouts.join(":")).filter(|layout| !layout.is_empty());
+            let value = layout.or(value).or_else(|| rest.next_if(next).cloned());
             // `-o json`.
             let is_format =
                 is_output(name) && value.as_ref().is_some_and(|value| ["github", "json", "sarif"].contains(&&**value));
@@ -606,7 +612,8 @@ impl<'a> Asked<'a> {
     /// The words after the command that are no files.
     fn rest(&self) -> impl Iterator<Item = &str> {
         let is_known = |word: &str| is_program(word) || self.program.find_subcommand(word).is_some();
-        let rest = self.others().skip(1).filter(|word| !is_xml(word) && !Path::new(word).exists());
+        let command = self.others().take_while(|word| is_program(word)).count() + 1;
+        let rest = self.others().skip(command).filter(|word| !is_xml(word) && !Path::new(word).exists());
         rest.skip_while(move |word| is_known(word) || meanings(word).iter().any(|meant| !meant.starts_with("--")))
     }
 
@@ -671,7 +678,8 @@ impl<'a> Asked<'a> {
         });
         let is_here = self.verb.is_some_and(|it| it.get_name() == verb.get_name());
         let is_listed = general().any(|(words, _)| has_word(words, &dashed));
-        if is_here || !is_listed { exact.or(switch).or(row) } else { switch.or(row).or(exact) }.or(plural)
+        if is_here || !is_listed { exact.or(switch).or(row) } else { switch.or(row).or(exact) }
+            .or(plural.filter(|_| !is_listed))
     }
 
     fn own_or_similar(&self, verb: &Command, name: &str) -> Option<String> {
@@ -683,12 +691,14 @@ impl<'a> Asked<'a> {
         let (option, lower) = (meant.split(' ').next()?, given.to_lowercase());
         let place = valued(verb, option);
         let given = if place.contains("NAME=") { given.trim_matches(['{', '}', '"']) } else { given };
-        // `image[1,3]{f32}`.
-        if let Some((shape, ty)) = given.split_once("]{").filter(|_| place.contains("NAME=SHAPE")) {
-            let shape = self.fitted(verb, meant, &format!("{shape}]"))?;
-            let name = shape.get(1)?.split('=').next()?;
-            let of_type = self.fitted(verb, "--set-type", &format!("{name}={ty}")).unwrap_or_default();
-            return Some([shape, of_type].concat());
+        // `image[1,3]{f32}`, `image{f32}`.
+        if let Some((shape, ty)) =
+            given.split_once('{').filter(|_| place.contains("NAME=SHAPE") && !given.contains("},"))
+        {
+            let of_shape = if shape.contains('[') { self.fitted(verb, meant, shape)? } else { Vec::new() };
+            let name = of_shape.get(1).map_or(shape, String::as_str).split('=').next()?;
+            let of_type = self.fitted(verb, "--set-type", &format!("{name}={}", ty.trim_end_matches('}')));
+            return Some([of_shape, of_type.unwrap_or_default()].concat());
         }
         let is_other = given.contains(['{', '"']) || given.starts_with('@') || is_xml(given);
         let place = place.split_once(' ').map(|(_, place)| place).filter(|_| !is_other)?;
@@ -1042,8 +1052,9 @@ impl<'a> Asked<'a> {
                 };
                 if fault(&words[1..]).is_none() {
                     words.extend(new);
-                } else if example == words.get(1).map(String::as_str) && words.len() == 3 && fault(&[]).is_none() {
-                    words.splice(1.., new);
+                } else if example == words.get(1).map(String::as_str) && words.len() > 2 && fault(&words[3..]).is_none()
+                {
+                    words.splice(1..3, new);
                 }
             }
         }
@@ -1054,9 +1065,14 @@ impl<'a> Asked<'a> {
         let convert = self.program.find_subcommand("convert").filter(|_| verb.get_name() == "rewrite")?;
         let words = self.with_value(convert, &self.own_or_similar(convert, name)?, value)?;
         let (end, shape) = words.get(1).filter(|_| words[0] == "--set-shape")?.rsplit_once('=')?;
+        Some(vec!["-e".to_owned(), format!("input {} : {}", quoted(end), self.with_type(end, shape)?)])
+    }
+
+    /// A shape of an input after its type, as statements take it.
+    fn with_type(&self, input: &str, shape: &str) -> Option<String> {
         let model = self.model()?;
-        let ty = model.graph().layer(model.find_input(end).ok()?)?.outputs().first()?.element_type();
-        Some(vec!["-e".to_owned(), format!("input {} : {ty}{shape}", quoted(end))])
+        let ty = model.graph().layer(model.find_input(input).ok()?)?.outputs().first()?.element_type();
+        Some(format!("{ty}{shape}"))
     }
 
     /// The words for an option of a command: with the value that was typed, or the one that it stands for.
@@ -1120,7 +1136,7 @@ impl<'a> Asked<'a> {
 
     /// Statements that may be meant by one of other programs, the likeliest first.
     fn statements(&self, wrong: &str) -> Vec<String> {
-        const FILLERS: [&str; 10] = ["to", "as", "with", "by", "into", "layer", "node", "op", "->", "=>"];
+        const FILLERS: [&str; 11] = ["to", "as", "for", "with", "by", "into", "layer", "node", "op", "->", "=>"];
         let text = wrong.trim().trim_end_matches(';');
         let signs = ["==>", "-->", "->", "→", "=", " to "];
         let rules = signs.iter().filter_map(|sign| text.split_once(sign)).filter(|(from, _)| from.contains('('));
@@ -1143,6 +1159,9 @@ impl<'a> Asked<'a> {
                 let before = self.before(of("A")).unwrap_or_default();
                 let (a, b) = (of("A"), of("B"));
                 let start = if a.contains('(') { meant.replace("$A(_)", a) } else { meant.to_owned() };
+                let whole = Some(value).filter(|value| meant.starts_with("input") && value.starts_with('['));
+                let whole = whole.and_then(|shape| self.with_type(a, shape));
+                let value = whole.as_deref().unwrap_or(value);
                 let places =
                     [("$BEFORE", &*quoted(&before)), ("$VALUE", value), ("$A", &quoted(a)), ("$B", &quoted(b))];
                 found.push(places.iter().fold(start, |text, (place, name)| text.replace(place, name)));
@@ -1177,14 +1196,14 @@ impl<'a> Asked<'a> {
             .flat_map(|word| word.split(['=', '>']))
             .chain(values.map(|value| value.trim_end_matches(['-', ' '])))
             .map(str::to_owned);
-        let end = |names: [&str; 3]| {
+        let end = |names: [&str; 5]| {
             let name = |end: &str| end.split([':', '[']).next().map(quoted).unwrap_or_default();
             let names = names.iter().find_map(|name| self.value_of(name))?;
             let ends = if names.contains('[') { vec![names] } else { names.split(',').collect() };
             Some(ends.into_iter().map(name).collect::<Vec<_>>().join(", "))
         };
-        let first = end(["--inputs", "--input", "--input-names"]);
-        let last = end(["--outputs", "--output", "--output-names"]);
+        let first = end(["--inputs", "--input", "--input-names", "--from", "--start"]);
+        let last = end(["--outputs", "--output", "--output-names", "--until", "--to"]);
         let own = |option: &str| self.ends(option).into_iter().next().map(|(name, _)| name);
         let named = self.options().map(|(name, _)| name).find(|name| name.ends_with("names"));
         let mut layer = None;
