@@ -6,10 +6,9 @@ use std::iter;
 use foldhash::HashSet;
 use typelift::edit::Edit;
 use typelift::edit::inputs_outputs::End;
-use typelift::graph::OutputPort;
 use typelift::promote::ElementType;
 use typelift::shape::{Dim, Reads, Shape, TensorType};
-use typelift::{LayerId, Model, Output, infer};
+use typelift::{Layer, LayerId, Model, Output, infer};
 
 use crate::verify::coverage;
 use crate::verify::error::{Side, VerifyError};
@@ -241,11 +240,11 @@ impl<'m> Sizing<'m> {
     /// accept them or a tensor is too large. The numbers are those of [`accepted`](Self::accepted).
     fn verdict(&self, shapes: &Shapes, most: u64) -> Option<(bool, [usize; 2])> {
         let models = self.fixed(shapes).ok()?;
-        let is_large = |port: &OutputPort| port.shape().element_count().is_some_and(|count| count > most);
         let mut has_values = true;
         for graph in models.iter().map(Model::graph) {
-            let mut computed = graph.layers().filter(|layer| ops::kind(layer) != LayerKind::Constant);
-            if self.is_open() && computed.any(|layer| layer.outputs().iter().any(is_large)) {
+            let computed = graph.layers().filter(|layer| ops::kind(layer) != LayerKind::Constant);
+            let mut counts = computed.flat_map(Layer::outputs).filter_map(|port| port.shape().element_count());
+            if self.is_open() && counts.any(|count| count > most) {
                 return None;
             }
             let outputs = graph.layers().filter(|layer| ops::kind(layer) == LayerKind::Result);
