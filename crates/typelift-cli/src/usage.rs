@@ -858,7 +858,7 @@ impl<'a> Asked<'a> {
     /// The options of `show` for the operation or the layer that a word means: `--only Convolution` for `conv`.
     fn operation(&self, word: &str) -> Option<Vec<String>> {
         let (model, lower) = (self.model()?, word.trim_matches('*').to_lowercase());
-        let mut names: Vec<_> = model.graph().layers().filter_map(Layer::operation).map(|it| &*it.name).collect();
+        let mut names: Vec<_> = model.graph().layers().filter_map(Layer::operation).map(|it| it.name).collect();
         names.sort_unstable();
         names.dedup();
         let meant = ops::meant(&lower).and_then(|meant| Some(meant.split('`').nth(1)?.to_lowercase()));
