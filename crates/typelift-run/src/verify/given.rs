@@ -70,15 +70,19 @@ impl<'p> Arrays<'p> {
 
     fn sample(&mut self, models: [&Model; 2], inputs: &[Pair], at: usize) -> Result<Sample, VerifyError> {
         let names = pairing::names(End::Input, models[0]);
+        let is_input =
+            |name: &str, at: usize| names[at].iter().any(|known| known == name) || name == format!("input_{at}");
+        // One misspelt name must not lead to arrays in the order of the file.
+        let is_in_order = self.list.len() == inputs.len()
+            && !self.list.iter().any(|array| inputs.iter().any(|pair| is_input(&array.name, pair.a)));
         let own = self.list.iter().filter(|array| array.sample == at);
         let steps = 1 + own.map(|array| array.step).max().unwrap_or(0);
         let mut sample = Sample::default();
         for step in 0..steps {
             let mut tensors = [vec![None; inputs.len()], vec![None; inputs.len()]];
             for (place, pair) in inputs.iter().enumerate() {
-                let is_named =
-                    |name: &str| names[pair.a].iter().any(|known| known == name) || name == format!("input_{}", pair.a);
-                let Some(tensor) = self.take(at, step, is_named, place, inputs.len()) else {
+                let place = is_in_order.then_some(place);
+                let Some(tensor) = self.take(at, step, |name| is_input(name, pair.a), place) else {
                     return Err(self.missing(&pair.name, port(models[0], pair.a)));
                 };
                 for (side, position) in [pair.a, pair.b].into_iter().enumerate() {
@@ -132,18 +136,17 @@ impl<'p> Arrays<'p> {
         )))
     }
 
-    /// Takes the array with a name, or else the one at a place if the file has one array for each input.
+    /// Takes the array with a name, or else the one at a place.
     fn take(
         &mut self,
         sample: usize,
         step: usize,
         is_named: impl Fn(&str) -> bool,
-        place: usize,
-        count: usize,
+        place: Option<usize>,
     ) -> Option<Tensor> {
         let by_name =
             self.list.iter().position(|array| (array.sample, array.step) == (sample, step) && is_named(&array.name));
-        let at = by_name.or_else(|| (self.list.len() == count).then_some(place))?;
+        let at = by_name.or(place)?;
         let array = self.list.get_mut(at)?;
         array.is_used = true;
         Some(array.tensor.clone())
@@ -178,7 +181,17 @@ fn described(tensor: &Tensor) -> String {
 fn converted(model: &Model, position: usize, name: &str, tensor: &Tensor) -> Result<Tensor, VerifyError> {
     let port = port(model, position);
     let ty = port.map_or(tensor.element_type, |port| port.element_type());
-    tensor.as_type(ty).ok_or_else(|| unfit(name, tensor, port))
+    let converted = tensor.as_type(ty).ok_or_else(|| unfit(name, tensor, port))?;
+    // A model cannot be judged by other values than those that were given.
+    if ty.is_integer()
+        && let (Some(given), Some(taken)) = (tensor.floats(), converted.floats())
+        && let Some((lost, _)) = given.iter().zip(&taken).find(|(given, taken)| given != taken)
+    {
+        return Err(VerifyError::Inputs(format!(
+            "the array for input `{name}` has {lost}, which is no value of {ty}: save it with values of {ty}"
+        )));
+    }
+    Ok(converted)
 }
 
 /// The error for the first array of a sample whose shape its input does not take; `None` if all do.

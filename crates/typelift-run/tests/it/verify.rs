@@ -382,6 +382,28 @@ fn expected_outputs_are_compared_by_name_or_in_order() {
 }
 
 #[test]
+fn arrays_of_other_values_or_names_are_refused() {
+    let sum = model(
+        "x = Parameter : i64[?]\ny = Parameter : u8[?]\nc = Convert(y) {destination_type=i64}\nz = Add(x, c)\nr = Result(z)",
+    );
+    let run = |names: [&str; 2], x: f32, y: f32| {
+        let arrays = [(names[0], x), (names[1], y)].map(|(name, value)| (name.to_owned(), floats(&[1], &[value])));
+        let mut verification = Verification::default();
+        verification.inputs = Some("given.npz".into());
+        let mut runtime = Interpreter { arrays: arrays.to_vec(), ..Interpreter::default() };
+        verification.run(&sum, Some(&sum), &mut runtime).map(|report| report.same).map_err(|error| error.to_string())
+    };
+    assert_eq!(run(["x", "y"], 1.0, 2.0), Ok(true));
+    assert_eq!(run(["arr_0", "arr_1"], 1.0, 2.0), Ok(true), "in order");
+    let error = run(["x", "y"], 1.5, 2.0).unwrap_err();
+    assert!(error.starts_with("the array for input `x` has 1.5, which is no value of i64"), "{error}");
+    let error = run(["x", "y"], 1.0, 300.0).unwrap_err();
+    assert!(error.starts_with("the array for input `y` has 300, which is no value of u8"), "{error}");
+    let error = run(["x", "w"], 1.0, 2.0).unwrap_err();
+    assert!(error.starts_with("`given.npz` has no array for input `y`"), "{error}");
+}
+
+#[test]
 fn a_tensor_that_is_no_output_is_left_out_of_the_search() {
     let other = CHAIN.replace("alpha=0.5", "alpha=0.75");
     let mut runtime = Interpreter { hidden: Some("Multiply"), ..Interpreter::default() };

@@ -61,7 +61,10 @@ fn windows_word(word: &str) -> Cow<'_, str> {
 #[must_use]
 pub fn reason(error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::NotFound if cfg!(windows) => return "no such file or directory".to_owned(),
+        // A name that Windows does not allow is the name of no file.
+        io::ErrorKind::NotFound | io::ErrorKind::InvalidFilename if cfg!(windows) => {
+            return "no such file or directory".to_owned();
+        }
         io::ErrorKind::PermissionDenied if cfg!(windows) => return "permission denied".to_owned(),
         _ => {}
     }

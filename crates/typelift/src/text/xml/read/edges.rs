@@ -6,6 +6,7 @@ use std::mem::take;
 use smallvec::SmallVec;
 
 use super::super::tokens::Element;
+use super::layer::NO_PORT_ID;
 use super::{Fatal, Read, SHOWN};
 use crate::base::hash::{HashMap, HashSet};
 use crate::findings::{About, Code, Diagnostic, Message, Severity, Text, message};
@@ -209,7 +210,12 @@ impl<'a> Read<'a> {
         let ends =
             [(producer, Direction::Output, "output", edge.from.1), (consumer, Direction::Input, "input", edge.to.1)];
         for (layer, direction, kind, id) in ends {
-            if ports.position(layer, direction, id).is_some() {
+            // The edge may mean a port without an id, which is an error of its own.
+            let is_unnamed = match direction {
+                Direction::Input => layer.inputs.iter().any(|port| port.id == NO_PORT_ID),
+                Direction::Output => layer.outputs.iter().any(|port| port.id == NO_PORT_ID),
+            };
+            if is_unnamed || ports.position(layer, direction, id).is_some() {
                 continue;
             }
             let message = message!("layer {} `{}` has no {} port {}"; layer.id, layer.name, kind, id);

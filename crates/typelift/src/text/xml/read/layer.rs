@@ -34,6 +34,9 @@ const MOST_DATA: usize = 1 << 10;
 /// Id of a layer whose id cannot be parsed; no valid layer has it.
 const NO_ID: LayerId = LayerId(u64::MAX);
 
+/// The id of a port without an id.
+pub(super) const NO_PORT_ID: u64 = u64::MAX;
+
 impl<'a> Read<'a> {
     /// Reads a layer, and passes it to `take`.
     pub(super) fn layer(&mut self, element: &Element<'a>, take: impl FnOnce(Layer)) -> Result<(), Fatal> {
@@ -375,8 +378,8 @@ impl<'a> Read<'a> {
 
     /// Reports an id that equals that of the previous port; other errors are found with the edges.
     fn port_id(&mut self, element: &Element<'a>, text: Option<&str>, previous: Option<u64>) -> u64 {
-        let id = self.required(element, "id", text).unwrap_or(u64::MAX);
-        if previous == Some(id) && id != u64::MAX {
+        let id = self.required(element, "id", text).unwrap_or(NO_PORT_ID);
+        if previous == Some(id) && id != NO_PORT_ID {
             let lint = Diagnostic::new(Code::DuplicatePortId, message!("port id {} is used twice"; id));
             self.report(lint.at(element.tag_span, "edges cannot name this port"));
         }
