@@ -281,7 +281,7 @@ pub(crate) fn of_habit(arguments: &[OsString]) -> Option<String> {
         let plain = |word: &&str| match word.contains(TYPOGRAPHIC) {
             false if word.starts_with('-') => (*word).to_owned(),
             false => shell_word(word).into_owned(),
-            true => word.replace('—', "--").replace('–', "-").replace(['“', '”', '‘', '’'], quote),
+            true => word.replace('—', "--").replace('–', "-").replace("---", "--").replace(['“', '”', '‘', '’'], quote),
         };
         let line = words[1..].iter().map(plain).collect::<Vec<_>>().join(" ");
         return Some(format!("a text program has changed its dashes or quotes: `typelift {line}`"));
@@ -1563,7 +1563,7 @@ mod tests {
             assert!(of_habit(&line).is_none_or(|advice| !advice.is_empty()), "{word}");
         }
         let line =
-            ["typelift", "rewrite", "a.xml", "-e", "“cut", "norm”", "—quiet", "–o", "b c.xml"].map(OsString::from);
+            ["typelift", "rewrite", "a.xml", "-e", "“cut", "norm”", "–-quiet", "–o", "b c.xml"].map(OsString::from);
         let advice = of_habit(&line).unwrap().replace('"', "'");
         assert!(advice.ends_with("`typelift rewrite a.xml -e 'cut norm' --quiet -o 'b c.xml'`"));
     }

@@ -188,6 +188,9 @@ const HABITS: &[&str] = &[
 
 /// Command lines of people who had not seen the program before.
 const STRANGERS: &[&str] = &[
+    "rewrite R own.rules",
+    "convert R --target_version 2023.3 -o o.xml",
+    "rewrite R -e 'set input image uint8' -o o.xml",
     "rewrite R -r my.rules -o o.xml",
     "convert R --force -o o.xml",
     "R -o o.xml",
