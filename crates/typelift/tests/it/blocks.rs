@@ -331,6 +331,28 @@ fn a_sibling_that_is_wired_otherwise_is_different() {
     assert_eq!(differs(3), ["", "", "", words, "", ""]);
 }
 
+/// Numbers in names without a scope differ in each block, and the last block can count its names in another order.
+#[test]
+fn names_with_numbers_are_not_taken_for_a_difference() {
+    let block = |at: usize| {
+        let (name, before) =
+            (format!("m.layers.{at}"), if at == 0 { "x".to_owned() } else { format!("m.layers.{}.out", at - 1) });
+        let [one, other] = if at == 5 { ["Add_1", "Add"] } else { ["Add", "Add_1"] };
+        let (number, exchanged) = (100 + 17 * at, [format!("{name}.{one}"), format!("Abs_{}", 100 + 17 * at)]);
+        let [first, second] = if at == 2 { [&exchanged[1], &exchanged[0]] } else { [&exchanged[0], &exchanged[1]] };
+        format!(
+            "{name}.{one} = ReLU({before})\n{name}.{other} = Exp({before})\nAbs_{number} = Abs({name}.{other})\n\
+             {name}.power = Power({first}, {second})\n{name}.out = Add({name}.power, {before})\n"
+        )
+    };
+    let blocks: String = (0..6).map(block).collect();
+    let mut model = Model::from_text(&format!("x = Parameter : f32[2]\n{blocks}y = Result(m.layers.5.out)\n")).unwrap();
+    assert_eq!(typelift::infer(&mut model), []);
+    let blocks = Blocks::new(&model).list.into_iter().filter(|block| block.number.is_some());
+    let words = "`power` reads `Abs_134`, where its siblings read `Add`";
+    assert_eq!(blocks.map(|block| block.differs.join("; ")).collect::<Vec<_>>(), ["", "", words, "", "", ""]);
+}
+
 /// Projections of attention compute the same of the same tensor: their modules alone tell them apart.
 #[test]
 fn a_sibling_with_exchanged_inputs_is_different() {

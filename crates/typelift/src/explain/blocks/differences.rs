@@ -120,7 +120,7 @@ fn compare(flow: Flow<'_>, blocks: &[&Block]) -> Vec<Vec<String>> {
         }
     }
     let mut words = vec![Vec::new(); forms.len()];
-    let Some((usual, usual_at)) = usual(flow, &kinds, blocks) else {
+    let Some((usual, alike)) = usual(flow, &kinds, blocks) else {
         let Some(first) = blocks.first() else { return words };
         let family = short(&first.name).trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches(['.', '/']);
         let family =
@@ -137,15 +137,18 @@ fn compare(flow: Flow<'_>, blocks: &[&Block]) -> Vec<Vec<String>> {
             words[at].extend((lent > 0).then(|| format!("computes {lends} that several siblings read")));
             words[at].extend(differences.iter().cloned());
             let is_rewired = form.operations == usual.operations && form.wiring != usual.wiring;
-            words[at].extend(is_rewired.then(|| wiring::difference(flow, blocks, at, usual_at)));
+            // Names inside of near siblings have the same numbers. The next ones may read a tensor that this one should not.
+            let distance = |other: &&usize| Some(other.abs_diff(at)).filter(|&blocks| blocks > 1).unwrap_or(usize::MAX);
+            let near = alike.iter().min_by_key(distance).filter(|_| is_rewired);
+            words[at].extend(near.map(|&near| wiring::difference(flow, blocks, at, near)));
         }
     }
     words
 }
 
-/// The form that agrees with most siblings in each aspect, and the last sibling of this form. Of several such forms,
+/// The form that agrees with most siblings in each aspect, and the siblings of this form. Of several such forms,
 /// the most frequent one is usual, or else the one with most inputs that are those of the other siblings.
-fn usual<'a>(flow: Flow<'_>, kinds: &[Kind<'a>], blocks: &[&Block]) -> Option<(&'a Form, usize)> {
+fn usual<'a, 'k>(flow: Flow<'_>, kinds: &'k [Kind<'a>], blocks: &[&Block]) -> Option<(&'a Form, &'k [usize])> {
     let is_usual = |form: &Form| {
         ASPECTS.iter().all(|(_, is_alike)| {
             let alike = kinds.iter().filter(|(other, _)| is_alike(other, form)).map(|(_, members)| members.len());
@@ -169,7 +172,7 @@ fn usual<'a>(flow: Flow<'_>, kinds: &[Kind<'a>], blocks: &[&Block]) -> Option<(&
         found.retain(|kind| Some(votes(kind)) == most);
     }
     match found[..] {
-        [(form, members)] => Some((form, *members.last()?)),
+        [(form, members)] => Some((form, members)),
         _ => None,
     }
 }

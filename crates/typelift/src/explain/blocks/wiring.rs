@@ -137,53 +137,65 @@ fn named_difference(flow: Flow<'_>, blocks: &[&Block], own: usize, usual: usize)
         // Inputs that are exchanged have the same names.
         let exchanged = || mine.iter().cloned().zip(theirs.iter().cloned()).find(|(mine, theirs)| !mine.is(theirs));
         let (mine, theirs) = moved.or_else(exchanged)?;
-        Some(format!("{name} reads {}, where its siblings read {}", mine.name, theirs.name))
+        let theirs = theirs.name.unwrap_or_else(|| format!("a {}", theirs.ty));
+        Some(format!("{} reads {}, where its siblings read {theirs}", name.as_ref()?, mine.own))
     };
-    let same_name = |it: &Reads| theirs.iter().find(|other| other.0 == it.0);
-    let of_names = mine.iter().find_map(|it| changed(it, same_name(it)?));
-    of_names.or_else(|| changed(mine.first()?, theirs.first()?))
+    mine.iter().find_map(|it| changed(it, theirs.iter().find(|other| it.0.is_some() && other.0 == it.0)?))
 }
 
-/// The name of a layer, and the layers that it reads.
-type Reads = (String, Vec<Read>);
+/// The name of a layer, and the tensors that it reads.
+type Reads = (Option<String>, Vec<Read>);
 
 #[derive(Clone)]
 pub(super) struct Read {
-    name: String,
-    layer: LayerId,
+    tensor: Output,
+    /// `None` if siblings have other names for it.
+    name: Option<String>,
+    own: String,
+    ty: String,
 }
 
 impl Read {
-    /// True if this is the same layer, or that of the same name in a sibling.
+    /// True if this is the same tensor, or that of the same name in a sibling.
     pub(super) fn is(&self, other: &Self) -> bool {
-        self.layer == other.layer || self.name == other.name
+        self.tensor == other.tensor || self.name == other.name
     }
 }
 
-/// The name of a layer as a block knows it: `` `attn/Add` ``, or `` `attn/Add` of the block before``.
-fn named(blocks: &[&Block], at: usize, layer: &Layer) -> String {
+/// The name of a layer as a block knows it: `` `attn/Add` ``, or `` `attn/Add` of the block before``. A name outside of
+/// the scopes of blocks that has a number, such as `Multiply_9972` or `past.3.key`, is another one in each sibling.
+fn named(blocks: &[&Block], at: usize, layer: &Layer) -> Option<String> {
     let name = plain(layer.name());
     let mut owners = std::iter::once(at).chain(0..blocks.len());
-    let Some(owner) = owners.find(|&owner| blocks[owner].layers.contains(&layer.id())) else {
-        return format!("`{name}`");
+    let owner = owners.find(|&owner| blocks[owner].layers.contains(&layer.id()));
+    let inner = owner.and_then(|owner| Some((owner, name.strip_prefix(plain(&blocks[owner].name))?)));
+    let Some((owner, inner)) = inner else {
+        return (!name.contains(|c: char| c.is_ascii_digit())).then(|| format!("`{name}`"));
     };
-    let inner = name.strip_prefix(plain(&blocks[owner].name)).unwrap_or(name).trim_start_matches(SEPARATORS);
-    match at.checked_sub(owner) {
+    let inner = inner.trim_start_matches(SEPARATORS);
+    Some(match at.checked_sub(owner) {
         Some(0) => format!("`{inner}`"),
         Some(1) => format!("`{inner}` of the block before"),
         Some(back) => format!("`{inner}` of {back} blocks before"),
         None => format!("`{name}`"),
-    }
+    })
 }
 
 fn read(flow: Flow<'_>, blocks: &[&Block], at: usize, layer: &Layer) -> Reads {
-    let inputs = sources(flow, layer.id()).filter_map(|(_, source)| flow.graph.layer(source.layer));
-    let inputs = inputs.map(|source| Read { name: named(blocks, at, source), layer: source.id() });
+    let inputs = sources(flow, layer.id()).filter_map(|(_, tensor)| {
+        let source = flow.graph.layer(tensor.layer)?;
+        let of_port =
+            |name| if source.outputs().len() > 1 { format!("output {} of {name}", tensor.port) } else { name };
+        let name = named(blocks, at, source).map(of_port);
+        let own = name.clone().unwrap_or_else(|| of_port(format!("`{}`", plain(source.name()))));
+        Some(Read { tensor, name, own, ty: source.ty().to_owned() })
+    });
     (named(blocks, at, layer), inputs.collect())
 }
 
-/// The layers that each layer of a block reads, by name.
+/// The tensors that each named layer of a block reads.
 pub(super) fn reads(flow: Flow<'_>, blocks: &[&Block], at: usize) -> HashMap<String, Vec<Read>> {
     let layers = blocks[at].layers.iter().filter_map(|&id| flow.graph.layer(id));
-    layers.filter(|layer| flow.is_data(layer.id())).map(|layer| read(flow, blocks, at, layer)).collect()
+    let reads = layers.filter(|layer| flow.is_data(layer.id())).map(|layer| read(flow, blocks, at, layer));
+    reads.filter_map(|(name, reads)| Some((name?, reads))).collect()
 }
