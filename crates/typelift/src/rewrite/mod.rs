@@ -94,7 +94,7 @@ type Writer = Arc<dyn Fn(&Match) -> Result<String, String> + Send + Sync>;
 /// `y` is not in the pattern
 ///   Divide(x, 2) => Multiply(y, 0.5)
 ///                            ^
-///   help: it has `x`");
+///   help: it has `x`; a line `let y = …` before the rule gives a value a name");
 /// # Ok::<(), typelift::rewrite::notation::NotationError>(())
 /// ```
 #[derive(Clone)]

@@ -210,12 +210,7 @@ impl<'a> Read<'a> {
         let ends =
             [(producer, Direction::Output, "output", edge.from.1), (consumer, Direction::Input, "input", edge.to.1)];
         for (layer, direction, kind, id) in ends {
-            // The edge may mean a port without an id, which is an error of its own.
-            let is_unnamed = match direction {
-                Direction::Input => layer.inputs.iter().any(|port| port.id == NO_PORT_ID),
-                Direction::Output => layer.outputs.iter().any(|port| port.id == NO_PORT_ID),
-            };
-            if is_unnamed || ports.position(layer, direction, id).is_some() {
+            if ports.position(layer, direction, id).is_some() {
                 continue;
             }
             let message = message!("layer {} `{}` has no {} port {}"; layer.id, layer.name, kind, id);
@@ -265,7 +260,9 @@ impl<'a> Read<'a> {
             return;
         }
         for (&id, edges) in absent {
-            let (out, into): (Vec<_>, Vec<_>) = edges.iter().partition(|edge| edge.from.0 == id.0);
+            let (mut out, into): (Vec<_>, Vec<_>) = edges.iter().partition(|edge| edge.from.0 == id.0);
+            // An edge to a layer that OpenVINO creates decides.
+            out.sort_by_cached_key(|edge| self.drops(graph, LayerId(edge.to.0)));
             let (code, first, rest) = match (&out[..], &into[..]) {
                 ([first, rest @ ..], _) => (Code::UnknownLayer, *first, rest.iter().chain(&into)),
                 ([], [first, rest @ ..]) => (Code::EdgeToUnknownLayer, *first, rest.iter().chain(&out)),
@@ -292,9 +289,6 @@ impl<'a> Read<'a> {
             match graph.layer(LayerId(first.to.0)) {
                 Some(consumer) => {
                     let found = if edges.len() == 1 { self.of(consumer, found) } else { found };
-                    for edge in &out[1..] {
-                        self.drops(graph, LayerId(edge.to.0));
-                    }
                     self.report_unless_dropped(graph, LayerId(first.to.0), found);
                 }
                 None => self.report(found),
@@ -438,6 +432,7 @@ fn help_with_port(layer: &Layer, kind: &'static str, id: u64) -> Message {
         _ => ("from", None),
     };
     match only {
+        Some(NO_PORT_ID) => message!("write id=\"{}\" in its {} port"; id, kind),
         Some(only) => message!("write {}-port=\"{}\", or declare an {} port {}"; end, only, kind, id),
         None => message!("set {}-port to one of its {}"; end, port_list(layer, kind)),
     }
@@ -459,9 +454,10 @@ fn created_layers(graph: &Graph) -> HashSet<LayerId> {
 }
 
 fn port_list(layer: &Layer, kind: &'static str) -> Message {
+    let said = |id: u64| if id == NO_PORT_ID { "without an id".to_owned() } else { id.to_string() };
     let (count, ids): (_, Vec<_>) = match kind {
-        "input" => (layer.inputs.len(), layer.inputs.iter().take(SHOWN).map(|port| port.id.to_string()).collect()),
-        _ => (layer.outputs.len(), layer.outputs.iter().take(SHOWN).map(|port| port.id.to_string()).collect()),
+        "input" => (layer.inputs.len(), layer.inputs.iter().take(SHOWN).map(|port| said(port.id)).collect()),
+        _ => (layer.outputs.len(), layer.outputs.iter().take(SHOWN).map(|port| said(port.id)).collect()),
     };
     match count {
         0 => message!("no {} ports"; kind),
