@@ -205,7 +205,7 @@ impl Kept {
     }
 
     /// True if a layer of the graph at `place` is among those that were found. The layers around the graph and a
-    /// restriction are not considered; see [`covers`](Self::covers).
+    /// restriction are not considered.
     pub fn contains(&self, place: &Place, layer: LayerId) -> bool {
         has(&self.layers, place, layer)
     }
