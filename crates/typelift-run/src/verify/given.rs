@@ -72,7 +72,7 @@ impl<'p> Arrays<'p> {
         let names = pairing::names(End::Input, models[0]);
         let is_input =
             |name: &str, at: usize| names[at].iter().any(|known| known == name) || name == format!("input_{at}");
-        // One misspelt name must not lead to arrays in the order of the file.
+        // Arrays are taken in the order of the file only if no name is that of an input: another one may be misspelt.
         let is_in_order = self.list.len() == inputs.len()
             && !self.list.iter().any(|array| inputs.iter().any(|pair| is_input(&array.name, pair.a)));
         let own = self.list.iter().filter(|array| array.sample == at);
