@@ -65,7 +65,7 @@ pub(crate) fn of_one_dash(arguments: &[OsString]) -> Option<Failure> {
         word.starts_with("-o") && word.len() > 2 && !word.contains('=') && (is_other() || word == "-output")
     };
     let word = words.into_iter().find(|word| of_help(word) || of_output(word))?;
-    // Another program's command is refused first.
+    // The command of another program is refused first.
     let is_verb = |word: &OsString| word.to_str().is_some_and(|word| word.starts_with('-') || is_xml(word));
     if arguments.get(1).is_some_and(|first| !is_verb(first) && whole_command().find_subcommand(first).is_none()) {
         return None;

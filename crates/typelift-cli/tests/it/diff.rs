@@ -299,7 +299,7 @@ fn what_a_rewriting_made_of_layers_is_one_line_of_the_story() {
         story(&moved),
         ["removed: ReLU : f32, in each of layers.0–3", "added: Tanh : f32, in each of layers.0–3"]
     );
-    // One number for all blocks, instead of one in each: its users read equal values.
+    // A number for all blocks replaces one in each: its users read equal values.
     let merged = |at: usize, after: bool| {
         let (name, next) = (format!("m.layers.{at}"), at + 1);
         let number = match (after, at) {

@@ -154,7 +154,7 @@ pub struct Operation {
     pub(crate) can_wrap: bool,
     /// True if it returns different values each time.
     random: bool,
-    /// How frameworks promote its inputs.
+    /// The way in which frameworks promote its inputs.
     pub promoted_as: PromotedAs,
     /// Attributes that the specification requires, but that OpenVINO's reader replaces by defaults.
     pub(crate) required: &'static [&'static str],
