@@ -8,12 +8,14 @@
 )]
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::damage::damage;
 use crate::survival::survive;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
+use typelift::{Checking, Weights};
 
 /// Returns the fixtures of every topic.
 pub(crate) fn fixtures() -> Vec<PathBuf> {
@@ -47,4 +49,26 @@ fn damaged_fixtures_are_refused_or_survive() {
     let sound = sound.into_inner();
     println!("2500 damaged models, {sound} without errors");
     assert!(sound > 120, "{sound}");
+}
+
+#[test]
+fn the_largest_numbers_are_refused_or_survive() {
+    let files = fixtures().into_iter().filter(|file| file.ends_with("document/u64_i8_unsafe.xml"));
+    let mut damaged = 0;
+    for text in files.map(|file| std::fs::read_to_string(file).unwrap()) {
+        let quoted: Vec<&str> = text.split('"').collect();
+        for at in (1..quoted.len()).step_by(2).filter(|&at| quoted[at].parse::<u64>().is_ok()) {
+            for largest in [u64::MAX, i64::MAX as u64, u64::from(u32::MAX)].map(|number| number.to_string()) {
+                let mut quoted = quoted.clone();
+                quoted[at] = &largest;
+                let text = Arc::new(quoted.join("\""));
+                for fix in [false, true] {
+                    Checking { fix, ..Checking::default() }.run(&text, &Weights::none());
+                }
+                survive(text.as_bytes().to_vec());
+                damaged += 1;
+            }
+        }
+    }
+    assert!(damaged > 30, "{damaged}");
 }

@@ -110,7 +110,7 @@ fn shifted_ports(source: &str, tags: &[Tag], edges: &[EdgeText]) -> Vec<Candidat
         let sides = [Direction::Input, Direction::Output].map(|side| ports(source, tags, within.clone(), side));
         let ids: Vec<(Span, u64)> = sides.iter().flatten().copied().collect();
         let Some(&(_, by)) = ids.first().filter(|(_, first)| *first > 0) else { continue };
-        let is_shifted = (by..).zip(&ids).all(|(expected, (_, id))| expected == *id);
+        let is_shifted = (0..).zip(&ids).all(|(place, (_, id))| id.checked_sub(by) == Some(place));
         let is_meant = |(side, named): (&Vec<(Span, u64)>, &BTreeSet<u64>)| {
             let ids: HashSet<u64> = side.iter().map(|(_, id)| id - by).collect();
             named.iter().all(|id| ids.contains(id))
