@@ -84,13 +84,12 @@ impl Inputs {
         documents: &[(&Path, &'static str)],
         rules: &[PathBuf],
     ) -> Result<Batch, Failure> {
-        let check = |models: &[Input]| Run { models, rules, output, documents }.check();
         if let [file] = &self.paths[..]
             && !file.is_dir()
         {
             let on_one_thread = self.jobs.is_some_and(|jobs| jobs.get() == 1);
             let models = vec![Input { bin: self.bin.clone(), on_one_thread, ..Input::new(file) }];
-            check(&models)?;
+            Run { models: &models, rules, output, documents }.check()?;
             return Ok(Batch { models, jobs: 1 });
         }
         if self.paths.iter().any(|path| is_dash(path)) {
@@ -135,7 +134,7 @@ impl Inputs {
         if let Some(output) = output {
             each_has_its_place(&models, output)?;
         }
-        check(&models)?;
+        Run { models: &models, rules, output, documents }.check()?;
         let jobs = self.jobs.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
         Ok(Batch { jobs: jobs.min(models.len()), models })
     }
@@ -145,9 +144,11 @@ impl Inputs {
     /// Finds the models among changed files, as a hook names them. A `.bin` stands for the `.xml` next to it, and XML
     /// of another kind is skipped.
     pub(crate) fn find_changed(&self) -> Batch {
-        let is_weights = |path: &Path| path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("bin"));
-        let model = |path: &PathBuf| if is_weights(path) { path.with_extension("xml") } else { path.clone() };
-        let mut files: Vec<_> = self.paths.iter().map(model).filter(|file| file.is_file()).collect();
+        let models = self.paths.iter().map(|path| match path.extension() {
+            Some(extension) if extension.eq_ignore_ascii_case("bin") => path.with_extension("xml"),
+            _ => path.clone(),
+        });
+        let mut files: Vec<_> = models.filter(|file| file.is_file()).collect();
         files.sort_unstable();
         files.dedup();
         let models = files.into_iter().map(|file| {
@@ -212,14 +213,9 @@ impl Batch {
         terminal: &mut Terminal,
         work: impl Fn(&Input, &mut Page) -> Result<T, Failure> + Sync,
     ) -> Result<Outcomes<T>, Failure> {
-        let work = |model: &Input| {
-            let mut page = Page::default();
-            let result = panics::catch(Some(&model.file), || work(model, &mut page));
-            (page, result)
-        };
         let mut outcomes = Outcomes { done: Vec::new(), skipped: 0, failed: 0, worst: Status::Done };
         if let Some(model) = self.single() {
-            let (page, result) = waiting::shown(|| work(model))?;
+            let (page, result) = waiting::shown(|| caught(model, &work))?;
             terminal.print(if result.is_ok() { &frame.open } else { "" })?;
             terminal.show(&page)?;
             outcomes.done.push(result?);
@@ -228,30 +224,33 @@ impl Batch {
         }
         terminal.print(&frame.open)?;
         let mut printed = false;
-        self.in_order(work, |model, (mut page, result)| {
-            match result {
-                Ok(done) => outcomes.done.push(done),
-                Err(failure) => {
-                    outcomes.worst = outcomes.worst.max(failure.status());
-                    match failure {
-                        Failure::NoModel(_) => outcomes.skipped += 1,
-                        _ => outcomes.failed += 1,
+        self.in_order(
+            |model| caught(model, &work),
+            |model, (mut page, result)| {
+                match result {
+                    Ok(done) => outcomes.done.push(done),
+                    Err(failure) => {
+                        outcomes.worst = outcomes.worst.max(failure.status());
+                        match failure {
+                            Failure::NoModel(_) => outcomes.skipped += 1,
+                            _ => outcomes.failed += 1,
+                        }
+                        let file = model.file.to_string_lossy();
+                        if *frame == ARRAY && !matches!(failure, Failure::NoModel(_)) {
+                            page.printed = failure.json(Some(&file))?;
+                        }
+                        page.said += &failure.at(&file).text();
                     }
-                    let file = model.file.to_string_lossy();
-                    if *frame == ARRAY && !matches!(failure, Failure::NoModel(_)) {
-                        page.printed = failure.json(Some(&file))?;
-                    }
-                    page.said += &failure.at(&file).text();
                 }
-            }
-            if printed && !page.printed.is_empty() {
-                terminal.print(&frame.between)?;
-            }
-            printed |= !page.printed.is_empty();
-            terminal.show(&page)?;
-            // If both streams go to one place, messages about a model stay next to its output.
-            terminal.flush()
-        })?;
+                if printed && !page.printed.is_empty() {
+                    terminal.print(&frame.between)?;
+                }
+                printed |= !page.printed.is_empty();
+                terminal.show(&page)?;
+                // If both streams go to one place, messages about a model stay next to its output.
+                terminal.flush()
+            },
+        )?;
         terminal.print(&frame.close)?;
         Ok(outcomes)
     }
@@ -281,18 +280,18 @@ impl Batch {
         }
         let (order, next) = (self.order(), AtomicUsize::new(0));
         let (sender, receiver) = mpsc::channel();
-        let worker = |sender: mpsc::Sender<(usize, R)>| {
-            while let Some(&at) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
-                // The receiver is closed after printing has failed.
-                if sender.send((at, work(&self.models[at]))).is_err() {
-                    break;
-                }
-            }
-        };
+        let (order, next, work) = (&order, &next, &work);
         thread::scope(|scope| {
             for _ in 0..self.jobs {
                 let sender = sender.clone();
-                let thread = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, || worker(sender));
+                let thread = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, move || {
+                    while let Some(&at) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        // The receiver is closed after printing has failed.
+                        if sender.send((at, work(&self.models[at]))).is_err() {
+                            break;
+                        }
+                    }
+                });
                 thread.map_err(|error| Failure::new(format!("cannot start a thread: {error}")))?;
             }
             drop(sender);
@@ -311,6 +310,13 @@ impl Batch {
             Ok(())
         })
     }
+}
+
+/// Calls `work` for a model, and returns what it printed also if it fails.
+fn caught<T>(model: &Input, work: impl Fn(&Input, &mut Page) -> Result<T, Failure>) -> (Page, Result<T, Failure>) {
+    let mut page = Page::default();
+    let result = panics::catch(Some(&model.file), || work(model, &mut page));
+    (page, result)
 }
 
 impl<T> Outcomes<T> {
@@ -357,13 +363,14 @@ fn unreadable(directory: &Path, error: walkdir::Error) -> Failure {
 fn find(directory: &Path, except: Option<&Path>) -> Result<Vec<PathBuf>, walkdir::Error> {
     let is_read =
         |entry: &DirEntry| !entry.file_type().is_dir() || except.is_none_or(|except| !same_file(except, entry.path()));
-    let is_model = |entry: &DirEntry| {
-        let is_xml = entry.path().extension().is_some_and(|extension| extension.eq_ignore_ascii_case("xml"));
-        // A broken link is reported when it is read.
-        is_xml && (entry.file_type().is_file() || fs::metadata(entry.path()).map_or(true, |found| found.is_file()))
-    };
     let entries = WalkDir::new(directory).min_depth(1).sort_by_file_name().into_iter().filter_entry(is_read);
     entries.filter(|entry| entry.as_ref().map_or(true, is_model)).map(|entry| Ok(entry?.into_path())).collect()
+}
+
+fn is_model(entry: &DirEntry) -> bool {
+    let is_xml = entry.path().extension().is_some_and(|extension| extension.eq_ignore_ascii_case("xml"));
+    // A broken link is reported when it is read.
+    is_xml && (entry.file_type().is_file() || fs::metadata(entry.path()).map_or(true, |found| found.is_file()))
 }
 
 /// Fails if two models, or their weights, would be written to one file.

@@ -167,9 +167,8 @@ impl FromStr for Purpose {
             let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
             return Err(format!("expected one of {}{near}", known.join(", ")));
         }
-        let device = text.parse().map(Self::Device);
-        let program = || text.parse().map(Self::Program);
-        typelift::host::named_element_type(&text).map(Self::Precision).ok_or(()).or(device).or_else(|_| program())
+        let precision = typelift::host::named_element_type(&text).map(Self::Precision);
+        precision.ok_or(()).or_else(|()| text.parse().map(Self::Device)).or_else(|_| text.parse().map(Self::Program))
     }
 }
 
@@ -291,6 +290,10 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
 }
 
 impl Args {
+    fn denies(&self, found: &Diagnostic) -> bool {
+        !found.is_error() && self.deny.iter().any(|kinds| kinds.include(found))
+    }
+
     /// True if standard output is reserved for a model or a diff, not for findings.
     fn keeps_stdout(&self) -> bool {
         self.fix && (self.diff || self.output.is_stdout())
@@ -334,8 +337,7 @@ impl Args {
         } else {
             None
         };
-        let is_denied = |found: &&Diagnostic| !found.is_error() && self.deny.iter().any(|kinds| kinds.include(found));
-        let denied = diagnostics.list.iter().filter(is_denied).count();
+        let denied = diagnostics.list.iter().filter(|found| self.denies(found)).count();
         let count = Count::of(diagnostics);
         let mut outcome = Outcome { count, fails: count.errors > 0 || denied > 0 };
         page.form = self.format.form();
@@ -348,7 +350,7 @@ impl Args {
             Format::Text => {
                 page.styled = true;
                 if is_quiet {
-                    diagnostics.list.retain(|found| found.is_error() || is_denied(&found));
+                    diagnostics.list.retain(|found| found.is_error() || self.denies(found));
                 }
                 page.printed = self.text(diagnostics, voice, denied, place.as_deref());
                 if is_quiet && diagnostics.list.is_empty() {

@@ -106,6 +106,11 @@ pub(crate) fn count(number: usize, what: &str) -> String {
     }
 }
 
+/// Formats a number for a table; zero is an empty cell.
+pub(crate) fn unless_zero(number: u64) -> String {
+    if number == 0 { String::new() } else { grouped(number) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -36,17 +36,19 @@ pub(crate) fn run(args: &Args, program: Command, terminal: &mut Terminal) -> Res
 
 /// Adds the values that a shell can complete: codes of findings, releases, element types.
 fn with_values(command: Command) -> Command {
-    let codes = || Code::ALL.iter().map(|code| code.name());
-    // The program ends after it has printed the completions.
-    let releases = || Release::all().map(|release| &*release.to_string().leak());
+    let codes = Code::ALL.iter().map(|code| code.name());
     let (is_explain, is_promote) = (command.get_name() == "explain", command.get_name() == "promote");
     command.mut_args(|arg| match arg.get_long() {
         Some("deny") if arg.get_possible_values().is_empty() => {
-            arg.value_parser(PossibleValuesParser::new(codes().chain(["warnings"])))
+            arg.value_parser(PossibleValuesParser::new(codes.clone().chain(["warnings"])))
         }
-        Some("allow") => arg.value_parser(PossibleValuesParser::new(codes())),
-        Some("target") => arg.value_parser(PossibleValuesParser::new(releases())),
-        None if is_explain && arg.is_positional() => arg.value_parser(PossibleValuesParser::new(codes())),
+        Some("allow") => arg.value_parser(PossibleValuesParser::new(codes.clone())),
+        Some("target") => {
+            // The program ends after it has printed the completions.
+            let releases = Release::all().map(|release| &*release.to_string().leak());
+            arg.value_parser(PossibleValuesParser::new(releases))
+        }
+        None if is_explain && arg.is_positional() => arg.value_parser(PossibleValuesParser::new(codes.clone())),
         None if is_promote && arg.is_positional() => {
             arg.value_parser(PossibleValuesParser::new(ElementType::all().map(ElementType::name)))
         }

@@ -149,8 +149,12 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
             return Err(Failure::new("--save-weights takes one model, because its file has the constants of one"));
         }
     }
-    let work = |input: &Input, page: &mut Page| args.convert(input, page);
-    let conversions = args.change.each(&batch, terminal, work, |conversion| conversion.report.take())?;
+    let conversions = args.change.each(
+        &batch,
+        terminal,
+        |input, page| args.convert(input, page),
+        |conversion| conversion.report.take(),
+    )?;
     let status = conversions.status(|conversion| conversion.totals.is_none());
     if batch.single().is_none() {
         let totals: Vec<_> = conversions.done.iter().filter_map(|conversion| conversion.totals).collect();
@@ -291,15 +295,14 @@ impl Args {
 
     /// Replaces errors about shapes by the requested lengths that do not fit, with the layer that is the reason.
     fn say_what_fits(&self, input: &Input, diagnostics: &mut Diagnostics) {
-        let is_shape = |found: &Diagnostic| found.is_error() && found.code == Code::ShapeMismatch;
         let asked = !self.changes.set_shape.is_empty() || !self.changes.set_length.is_empty();
-        if !asked || !diagnostics.list.iter().any(is_shape) {
+        if !asked || !diagnostics.list.iter().any(is_wrong_shape) {
             return;
         }
         let original = input.read().ok().and_then(|mut loaded| loaded.model.take());
         let mut refusals = original.map(|original| self.changes.refusals(original)).unwrap_or_default();
         if !refusals.is_empty() {
-            diagnostics.list.retain(|found| !is_shape(found));
+            diagnostics.list.retain(|found| !is_wrong_shape(found));
             refusals.append(&mut diagnostics.list);
             diagnostics.list = refusals;
         }
@@ -343,4 +346,8 @@ fn failure(model: &Model, error: &ConvertError) -> Failure {
             Failure::new(error.to_string()).help("this is a bug in typelift, not in the model; nothing was written")
         }
     }
+}
+
+fn is_wrong_shape(found: &Diagnostic) -> bool {
+    found.is_error() && found.code == Code::ShapeMismatch
 }

@@ -8,8 +8,8 @@ use anstyle::{AnsiColor, Style};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 use typelift::alike;
-use typelift::explain::{Alike, Change, ChangeKind, Consequence, Diff, InfoChange, ValueError};
-use typelift::findings::{FileName, grouped};
+use typelift::explain::{Alike, Change, ChangeKind, Consequence, Diff, InfoChange};
+use typelift::findings::FileName;
 
 use crate::batch::STACK;
 use crate::columns::{FAINT, count};
@@ -167,25 +167,28 @@ pub(crate) fn text(diff: &Diff, before: &Path, after: &Path, all: bool, names: &
         }
     }
     if !diff.versions.is_empty() {
-        let version = |change: &InfoChange| {
-            format!("{} {} -> {}", Clean(&change.path), value(&change.before), value(&change.after))
-        };
-        let shown: Vec<_> = diff.versions.iter().take(VERSIONS_LISTED).map(version).collect();
+        let shown = diff
+            .versions
+            .iter()
+            .take(VERSIONS_LISTED)
+            .map(|change| format!("{} {} -> {}", Clean(&change.path), value(&change.before), value(&change.after)));
         let rest = diff.versions.len().saturating_sub(VERSIONS_LISTED);
         let rest = if rest > 0 { format!(", and {rest} more") } else { String::new() };
-        let _ =
-            writeln!(foot, "{FAINT}made by other versions, which changes nothing: {}{rest}{FAINT:#}", shown.join(", "));
+        let _ = writeln!(
+            foot,
+            "{FAINT}made by other versions, which changes nothing: {}{rest}{FAINT:#}",
+            shown.collect::<Vec<_>>().join(", ")
+        );
     }
     if diff.unread > 0 {
         let constants = count(diff.unread, "constant");
         let _ = writeln!(foot, "{constants} compared by type and shape only: the weights of a model are missing");
     }
-    let lines = |text: &str| names.fit(text).lines().count();
     let listed = listed(diff, all);
-    if all || lines(&head) + lines(&listed) + lines(&foot) <= MOST_LINES {
+    let room = MOST_LINES.saturating_sub(names.lines(&head) + names.lines(&foot));
+    if all || names.lines(&listed) <= room {
         return head + &listed + &foot;
     }
-    let room = MOST_LINES.saturating_sub(lines(&head) + lines(&foot));
     head + &outlined(diff, room, names) + &foot
 }
 
@@ -219,16 +222,12 @@ fn listed(diff: &Diff, all: bool) -> String {
         apart(diff, all).partition(|change| change.kind == ChangeKind::Names && !all);
     let (rounded, changes): (Vec<_>, Vec<_>) = changes.iter().partition(|change| change.error.is_some() && !all);
     text += &precision(&rounded);
-    let single = |change: &Change, text: &mut String| {
-        let _ = writeln!(text, "{}", headline(change));
-        consequences(change, all, text);
-    };
     if all {
-        changes.iter().for_each(|change| single(change, &mut text));
+        changes.iter().for_each(|change| single(change, all, &mut text));
     } else {
         for alike in alike(changes.iter().copied()) {
             if alike.changes.len() < LEAST_ALIKE {
-                alike.changes.iter().for_each(|change| single(change, &mut text));
+                alike.changes.iter().for_each(|change| single(change, all, &mut text));
             } else {
                 text += &many_alike(&alike);
             }
@@ -249,10 +248,10 @@ fn listed(diff: &Diff, all: bool) -> String {
 fn outlined(diff: &Diff, room: usize, names: &ShortNames) -> String {
     /// The number of lines that an entry may take.
     const MOST: usize = 2;
-    let is_named = |change: &&Change| change.kind == ChangeKind::Names;
-    let renamed = diff.changes.iter().filter(is_named).count();
-    let (stored, changes): (Vec<_>, Vec<_>) =
-        apart(diff, false).filter(|change| !is_named(change)).partition(|change: &&Change| change.error.is_some());
+    let renamed = diff.changes.iter().filter(|change| change.kind == ChangeKind::Names).count();
+    let (stored, changes): (Vec<_>, Vec<_>) = apart(diff, false)
+        .filter(|change| change.kind != ChangeKind::Names)
+        .partition(|change: &&Change| change.error.is_some());
     let mut foot = String::new();
     let follows = diff.changes.iter().flat_map(|change| &change.follows).collect::<Vec<_>>();
     if !follows.is_empty() {
@@ -263,7 +262,8 @@ fn outlined(diff: &Diff, room: usize, names: &ShortNames) -> String {
         );
     }
     if renamed > 0 {
-        let _ = writeln!(foot, "{FAINT}{} other names{FAINT:#}", counted(renamed, "layer has", "layers have"));
+        let (layers, have) = (count(renamed, "layer"), if renamed == 1 { "has" } else { "have" });
+        let _ = writeln!(foot, "{FAINT}{layers} {have} other names{FAINT:#}");
     }
     // The changes in the same blocks, with one sign.
     let mut entries: Vec<(String, char, Style, Vec<Alike<'_>>)> = Vec::new();
@@ -280,14 +280,15 @@ fn outlined(diff: &Diff, room: usize, names: &ShortNames) -> String {
             None => entries.push((place, sign, style, vec![alike])),
         }
     }
-    let size = |kinds: &[Alike<'_>]| kinds.iter().map(|alike| alike.changes.len()).sum::<usize>();
+    let sizes = entries.iter().map(|(.., kinds)| kinds.iter().map(|alike| alike.changes.len()).sum::<usize>());
+    let sizes: Vec<usize> = sizes.collect();
     let mut text = precision(&stored);
-    let lines = |text: &str| names.fit(text).lines().count();
     let mut by_size: Vec<usize> = (0..entries.len()).collect();
-    by_size.sort_by_key(|&at| std::cmp::Reverse(size(&entries[at].3)));
+    by_size.sort_by_key(|&at| std::cmp::Reverse(sizes[at]));
     // One line is reserved for the omitted entries.
-    let most = room.saturating_sub(lines(&text) + lines(&foot) + 1) / if fit::columns().is_some() { MOST } else { 1 };
-    let left_out: usize = by_size.iter().skip(most).map(|&at| size(&entries[at].3)).sum();
+    let most = room.saturating_sub(names.lines(&text) + names.lines(&foot) + 1)
+        / if fit::columns().is_some() { MOST } else { 1 };
+    let left_out: usize = by_size.iter().skip(most).map(|&at| sizes[at]).sum();
     let mut shown: Vec<usize> = by_size.into_iter().take(most).collect();
     shown.sort_unstable();
     for (place, sign, style, kinds) in shown.into_iter().map(|at| &entries[at]) {
@@ -297,52 +298,48 @@ fn outlined(diff: &Diff, room: usize, names: &ShortNames) -> String {
         let kind =
             |alike: &&Alike<'_>| format!("{} × {}", alike.in_each().unwrap_or(alike.changes.len()), Clean(&alike.what));
         let parts: Vec<String> = kinds.iter().map(kind).collect();
-        let line = |shown: usize| {
+        let mut lines = (1..=parts.len()).rev().map(|shown| {
             let rest: usize = kinds.iter().skip(shown).map(|alike| alike.changes.len()).sum();
             let rest = if rest > 0 { format!(", {FAINT}and {rest} more{FAINT:#}") } else { String::new() };
-            format!("{style}{sign}{place}{style:#} {}{rest}\n", parts[..shown].join(", "))
-        };
-        let fits = |shown: &usize| {
-            fit::shown_width(&line(*shown)) <= fit::width() || lines(&line(*shown)) <= MOST && fit::columns().is_some()
-        };
-        text += &line((1..=parts.len()).rev().find(fits).unwrap_or(1));
+            (shown, format!("{style}{sign}{place}{style:#} {}{rest}\n", parts[..shown].join(", ")))
+        });
+        let line = lines.find(|(shown, line)| {
+            *shown == 1
+                || fit::shown_width(line) <= fit::width()
+                || names.lines(line) <= MOST && fit::columns().is_some()
+        });
+        text.extend(line.map(|(_, line)| line));
     }
     let rest =
         if left_out > 0 { format!("{} in other places; ", count(left_out, "more change")) } else { String::new() };
     text + &foot + &format!("{FAINT}{rest}`--all` lists every change{FAINT:#}\n")
 }
 
-/// Formats `1 layer has`, `2 layers have`.
-fn counted(number: usize, one: &str, many: &str) -> String {
-    if number == 1 { format!("1 {one}") } else { format!("{} {many}", grouped(number as u64)) }
-}
-
 /// Formats all constants with another type or storage on one line: `~ 41 constants are f16 of f32, worst relative
 /// 4.88e-4 in w`.
 fn precision(changes: &[&Change]) -> String {
-    let ty = |text: &Option<String>| {
-        text.as_deref().and_then(|text| text.split('[').next()).unwrap_or("").trim_end().to_owned()
-    };
     let mut alike = BTreeMap::<_, Vec<&Change>>::new();
     for change in changes {
-        alike.entry((ty(&change.before), ty(&change.after))).or_default().push(change);
+        let types = [&change.before, &change.after]
+            .map(|text| text.as_deref().and_then(|text| text.split('[').next()).unwrap_or("").trim_end());
+        alike.entry(types).or_default().push(change);
     }
-    let line = |((before, after), changes): ((String, String), Vec<&Change>)| {
-        let errors = changes.iter().filter_map(|change| Some((change.error?, *change)));
-        let printed = |error: &ValueError| error.max_of_range.unwrap_or(error.max_relative);
-        let worst = errors.max_by(|a, b| printed(&a.0).total_cmp(&printed(&b.0)));
-        let worst = worst.map_or(String::new(), |(error, change)| match error.max_absolute {
+    let mut text = String::new();
+    for ([before, after], changes) in alike {
+        let errors = changes.iter().filter_map(|change| {
+            let error = change.error?;
+            Some((error.max_of_range.unwrap_or(error.max_relative), error, change))
+        });
+        let worst = errors.max_by(|(a, ..), (b, ..)| a.total_cmp(b));
+        let worst = worst.map_or(String::new(), |(_, error, change)| match error.max_absolute {
             0.0 => ", exact".to_owned(),
             _ => format!(", {error} in {}", Clean(&change.path)),
         });
-        let are = if changes.len() == 1 { "is" } else { "are" };
-        let line = format!(
-            "{CHANGED}~ {}{CHANGED:#} {are} {after} instead of {before}{worst}\n",
-            count(changes.len(), "constant")
-        );
-        line + &with_them(&changes)
-    };
-    alike.into_iter().map(line).collect()
+        let (constants, are) = (count(changes.len(), "constant"), if changes.len() == 1 { "is" } else { "are" });
+        let _ = writeln!(text, "{CHANGED}~ {constants}{CHANGED:#} {are} {after} instead of {before}{worst}");
+        text += &with_them(&changes);
+    }
+    text
 }
 
 /// Formats `+ Convert {destination_type=f16} : f16, 2 in each of layers.0–31: the first is layers.0.mlp/Convert_1`.
@@ -375,9 +372,8 @@ fn sign(kind: ChangeKind) -> (char, Style) {
 pub(crate) fn headline(change: &Change) -> String {
     let (sign, style) = sign(change.kind);
     let path = Clean(&change.path);
-    let text = |text: &Option<String>| Clean(text.as_deref().unwrap_or("none")).to_string();
     if matches!(change.kind, ChangeKind::Added | ChangeKind::Removed) {
-        let what = text(if change.after.is_some() { &change.after } else { &change.before });
+        let what = or_none(change.after.as_ref().or(change.before.as_ref()));
         return format!("{style}{sign} {path} = {what}{style:#}");
     }
     let line = change.after_line.map_or(String::new(), |line| format!(", line {line}"));
@@ -390,7 +386,7 @@ pub(crate) fn headline(change: &Change) -> String {
         (ChangeKind::Constant, None) => String::new(),
         (kind, None) => format!("{} ", kind.name()),
     };
-    let (before, after) = (text(&change.before), text(&change.after));
+    let (before, after) = (or_none(change.before.as_ref()), or_none(change.after.as_ref()));
     let what = match &change.values {
         Some(values) if change.kind == ChangeKind::Constant && before == after => {
             let first = values.first.as_ref().map_or(String::new(), |first| format!("; the first at {first}"));
@@ -406,16 +402,21 @@ pub(crate) fn headline(change: &Change) -> String {
     format!("{style}{sign} {path}{style:#} {FAINT}{place}{FAINT:#}: {what}")
 }
 
+fn or_none(side: Option<&String>) -> String {
+    Clean(side.map_or("none", String::as_str)).to_string()
+}
+
 /// Formats an input that another tensor feeds now: `input 1 of sum: cast → x`.
 fn rewiring(follow: &Consequence) -> String {
-    let side = |side: &Option<String>| Clean(side.as_deref().unwrap_or("none")).to_string();
     let subject = Clean(follow.subject.as_deref().unwrap_or("the input"));
-    let (path, before, after) = (Clean(&follow.path), side(&follow.before), side(&follow.after));
+    let [before, after] = [&follow.before, &follow.after].map(|side| or_none(side.as_ref()));
+    let path = Clean(&follow.path);
     format!("{FAINT}    {subject} of {path}: {before} → {after}{FAINT:#}\n")
 }
 
-/// Formats the consequences of a change, with equal ones counted: `and 31 layers after it are f64`.
-fn consequences(change: &Change, all: bool, text: &mut String) {
+/// Formats a change and its consequences, with equal ones counted: `and 31 layers after it are f64`.
+fn single(change: &Change, all: bool, text: &mut String) {
+    let _ = writeln!(text, "{}", headline(change));
     if all {
         for Consequence { kind, path, subject, before, after, .. } in &change.follows {
             let subject = match (kind, subject) {
@@ -423,9 +424,8 @@ fn consequences(change: &Change, all: bool, text: &mut String) {
                 (_, Some(subject)) => format!("{} of {subject}", kind.name()),
                 (_, None) => kind.name().to_owned(),
             };
-            let shown = |side: &Option<String>| Clean(side.as_deref().unwrap_or("none")).to_string();
-            let _ =
-                writeln!(text, "{FAINT}    {}: {subject} {} → {}{FAINT:#}", Clean(path), shown(before), shown(after));
+            let (path, before, after) = (Clean(path), or_none(before.as_ref()), or_none(after.as_ref()));
+            let _ = writeln!(text, "{FAINT}    {path}: {subject} {before} → {after}{FAINT:#}");
         }
         return;
     }

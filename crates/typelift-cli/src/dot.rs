@@ -1,13 +1,13 @@
 //! Graphs for Graphviz: boxes coloured by element type, marked conversions, and a legend.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt::{Display, Write as _};
 
 use typelift::graph::{Body, Direction};
 use typelift::ops;
 use typelift::promote::{ElementType, Kind};
 use typelift::rewrite::notation::Line;
-use typelift::{Graph, Layer, LayerId, Model};
+use typelift::{Graph, Layer, Model};
 
 use crate::gate::Clean;
 use crate::selection::Selection;
@@ -41,9 +41,9 @@ impl Drawing<'_> {
     /// Writes the nodes and edges of a graph, and its bodies as clusters. `scope` makes its nodes unique among graphs.
     fn write_graph(&mut self, graph: &Graph, scope: &str, depth: usize) {
         let indent = "  ".repeat(depth);
-        let node = |id: LayerId| format!("\"{scope}{id}\"");
         for layer in self.selection.layers(graph) {
-            self.write_node(graph, layer, &format!("{indent}{}", node(layer.id())));
+            let node = format!("\"{scope}{}\"", layer.id());
+            self.write_node(graph, layer, &format!("{indent}{node}"));
             for (port, feed) in graph.producers(layer.id()).into_iter().enumerate() {
                 let Some((feed, source)) = feed.and_then(|feed| Some((feed, graph.layer(feed.layer)?))) else {
                     continue;
@@ -61,8 +61,8 @@ impl Drawing<'_> {
                 }
                 let tensor = graph.output(feed).map(ToString::to_string).unwrap_or_default();
                 attributes.push(format!("edgetooltip={}", quoted(format!("{}: {tensor}", Clean(source.name())))));
-                let edge = format!("{} -> {}", node(feed.layer), node(layer.id()));
-                let _ = writeln!(self.out, "{indent}{edge} [{}]", attributes.join(", "));
+                let attributes = attributes.join(", ");
+                let _ = writeln!(self.out, "{indent}\"{scope}{}\" -> {node} [{attributes}]", feed.layer);
             }
             for body in layer.bodies().iter().filter(|body| self.selection.opens(body)) {
                 self.write_body(layer, body, scope, depth);
@@ -109,8 +109,8 @@ impl Drawing<'_> {
         let _ = writeln!(self.out, "{indent}  label={title}; style=dashed; fontname=\"Helvetica\"");
         self.write_graph(&body.graph, &inner, depth + 1);
         let _ = writeln!(self.out, "{indent}}}");
-        let shows = |id| body.graph.layer(id).is_some_and(|inside| self.selection.shows(&body.graph, inside));
-        for entry in body.port_map.iter().filter(|entry| shows(entry.internal_layer_id)) {
+        let shown: HashSet<_> = self.selection.layers(&body.graph).map(|layer| layer.id()).collect();
+        for entry in body.port_map.iter().filter(|entry| shown.contains(&entry.internal_layer_id)) {
             let (node, inside) =
                 (format!("\"{scope}{}\"", layer.id()), format!("\"{inner}{}\"", entry.internal_layer_id));
             let (from, to) = match entry.direction {
@@ -119,7 +119,7 @@ impl Drawing<'_> {
             };
             let _ = writeln!(self.out, "{indent}{from} -> {to} [style=dashed, constraint=false]");
         }
-        for edge in body.back_edges.iter().filter(|edge| shows(edge.from) && shows(edge.to)) {
+        for edge in body.back_edges.iter().filter(|it| shown.contains(&it.from) && shown.contains(&it.to)) {
             let (from, to) = (edge.from, edge.to);
             let ends = format!("\"{inner}{from}\" -> \"{inner}{to}\"");
             let _ = writeln!(self.out, "{indent}{ends} [style=dotted, constraint=false]");

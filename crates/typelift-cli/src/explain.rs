@@ -83,8 +83,8 @@ pub(crate) fn find_code(text: &str) -> Result<Code, String> {
     let named = Code::ALL.iter().copied().find(|code| code.name() == text);
     named.ok_or_else(|| {
         let name = text.replace('_', "-");
-        let near = || typelift::near(&name, Code::ALL.iter().map(|code| code.name()));
-        let near = code_of(text).map(str::to_owned).or_else(near);
+        let near = code_of(text).map(str::to_owned);
+        let near = near.or_else(|| typelift::near(&name, Code::ALL.iter().map(|code| code.name())));
         let near = near.map_or(String::new(), |code| format!("; did you mean `{code}`?"));
         format!("no finding has this code{near}")
     })

@@ -149,27 +149,21 @@ impl ShortNames {
             return name.to_owned();
         }
         let starts = name.char_indices().map(|(at, _)| at);
-        let after_border = |at: &usize| name[..*at].ends_with(['.', '/', ':', '_']);
-        let fits = |at: &usize| name[*at..].width() < room;
         let unique: Vec<usize> = starts.skip(1).take_while(|at| self.is_unique(&name[*at..])).collect();
-        let mut by_preference = [
-            unique.iter().find(|at| fits(at) && after_border(at)),
-            unique.iter().find(|at| fits(at)),
-            unique.iter().rfind(|at| after_border(at)),
-        ]
-        .into_iter()
-        .flatten();
-        by_preference.next().map_or_else(|| name.to_owned(), |&at| format!("…{}", &name[at..]))
+        let (long, short): (Vec<usize>, Vec<usize>) = unique.into_iter().partition(|at| name[*at..].width() >= room);
+        let mut bordered =
+            [&short, &long].map(|ends| ends.iter().filter(|at| name[..**at].ends_with(['.', '/', ':', '_'])));
+        let chosen = bordered[0].next().or(short.first()).or(bordered[1].next_back());
+        chosen.map_or_else(|| name.to_owned(), |&at| format!("…{}", &name[at..]))
     }
 
     fn is_unique(&self, end: &str) -> bool {
-        let reversed = |text: &str| text.chars().rev().collect::<String>();
         let ends = self.ends.get_or_init(|| {
-            let mut ends: Vec<String> = self.names.iter().map(|name| reversed(name)).collect();
+            let mut ends: Vec<String> = self.names.iter().map(|name| name.chars().rev().collect()).collect();
             ends.sort_unstable();
             ends
         });
-        let end = reversed(end);
+        let end: String = end.chars().rev().collect();
         let first = ends.partition_point(|name| *name < end);
         ends[first..].iter().take(2).filter(|name| name.starts_with(&end)).count() == 1
     }
@@ -238,14 +232,19 @@ impl ShortNames {
             } else {
                 let plain = anstream::adapter::strip_str(line).to_string();
                 let indent = plain.len() - plain.trim_start().len() + HANG;
-                let rooms = ROOMS.iter().map(|&part| columns.saturating_sub(indent + 2) * part / 100);
-                let short = rooms.map(|room| self.shortened(line, room)).find(|line| shown_width(line) <= columns);
-                let whole = || broken(&self.shortened(line, columns.saturating_sub(indent + 2)), columns, indent);
-                fitted.push_str(&short.map_or_else(whole, Cow::into_owned));
+                let room = columns.saturating_sub(indent + 2);
+                let mut shorter = ROOMS.iter().map(|part| self.shortened(line, room * part / 100));
+                let short = shorter.find(|line| shown_width(line) <= columns);
+                fitted.push_str(&short.unwrap_or_else(|| broken(&self.shortened(line, room), columns, indent).into()));
             }
             fitted.push_str(end);
         }
         fitted
+    }
+
+    /// Counts the lines of a text after [`Self::fit`].
+    pub(crate) fn lines(&self, text: &str) -> usize {
+        self.fit(text).lines().count()
     }
 }
 
@@ -254,11 +253,15 @@ pub(crate) fn blocks(names: Vec<String>) -> Vec<String> {
     if columns().is_none() || keeps_names() {
         return names;
     }
-    let word = |word: &str| match word.rmatch_indices('.').nth(1) {
-        Some((at, _)) => format!("…{}", &word[at + 1..]),
-        None => word.to_owned(),
-    };
-    let short: Vec<String> = names.iter().map(|name| name.split(' ').map(word).collect::<Vec<_>>().join(" ")).collect();
+    let words = names.iter().map(|name| name.split(' '));
+    let short = words.map(|words| {
+        let words = words.map(|word| match word.rmatch_indices('.').nth(1) {
+            Some((at, _)) => format!("…{}", &word[at + 1..]),
+            None => word.to_owned(),
+        });
+        words.collect::<Vec<_>>().join(" ")
+    });
+    let short: Vec<String> = short.collect();
     let different: HashSet<&String> = short.iter().collect();
     if different.len() == names.iter().collect::<HashSet<_>>().len() { short } else { names }
 }

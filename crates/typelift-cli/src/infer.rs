@@ -62,13 +62,12 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
         }
         Ok(status)
     })?;
-    let faulty = |status: &Status| *status != Status::Done;
     if batch.single().is_none() {
-        let with_errors = ends.done.iter().filter(|status| faulty(status)).count();
+        let with_errors = ends.done.iter().filter(|&&status| status != Status::Done).count();
         let files = [(ends.done.len() - with_errors, "inferred"), (with_errors, "with errors")];
         terminal.say(&format!("{}\n", ends.summary(&files)));
     }
-    Ok(ends.status(faulty))
+    Ok(ends.status(|&status| status != Status::Done))
 }
 
 impl Args {

@@ -101,15 +101,10 @@ pub(crate) fn parse_length(text: &str) -> Result<(String, Dim), String> {
     if name.split_once('=').is_some_and(|(_, rest)| rest.contains(',')) {
         return Err("give the option once for each length, such as --set-length batch=1 --set-length seq=16".to_owned());
     }
-    let number = |text: &str| text.trim().parse().ok().filter(|&length: &i64| length > 0);
-    let dim = match length.split_once("..") {
-        None => number(length).map(Dim::fixed),
-        Some(("", most)) => number(most).map(|most| Dim::between(1, most)),
-        Some((least, most)) => number(least)
-            .zip(number(most))
-            .filter(|(least, most)| least <= most)
-            .map(|(least, most)| Dim::between(least, most)),
-    };
+    let (least, most) = length.split_once("..").unwrap_or((length, length));
+    let numbers = [if least.is_empty() { "1" } else { least }, most].map(|text| text.trim().parse().unwrap_or(0));
+    let [least, most]: [i64; 2] = numbers;
+    let dim = (1 <= least && least <= most).then(|| Dim::between(least, most));
     let dim = dim.ok_or("a length is a number of at least 1, such as seq=128, or a range, such as seq=1..128")?;
     Ok((name.to_owned(), dim))
 }
@@ -130,8 +125,7 @@ pub(crate) fn names(known: &[&'static str]) -> PossibleValuesParser {
     let others = ["float16", "fp16", "half", "bfloat16", "float32", "fp32", "float", "single", "int32"];
     let others = others.map(|other| (other, named_element_type(other)));
     let values = known.iter().map(|name| {
-        let is_same = |ty: &Option<ElementType>| ty.is_some_and(|ty| ty.name() == *name);
-        let same = others.iter().filter(|(_, ty)| is_same(ty)).map(|&(other, _)| other);
+        let same = others.iter().filter(|(_, ty)| ty.is_some_and(|ty| ty.name() == *name)).map(|&(other, _)| other);
         PossibleValue::new(*name).aliases(same)
     });
     values.collect::<Vec<_>>().into()
@@ -163,8 +157,8 @@ pub(crate) fn element_type(text: &str) -> Result<ElementType, String> {
 
 pub(crate) fn parse_shape(text: &str) -> Result<(String, Shape), String> {
     let (name, value) = split(text, "image=[1,3,224,224]")?;
-    let example = |error| format!("{error}; a shape is written as [1,3,224,224] or [?,3,?,1..224]");
-    let (shape, oddities) = Shape::parse_lenient(value).map_err(|error| example(error.to_string()))?;
+    let (shape, oddities) = Shape::parse_lenient(value)
+        .map_err(|error| format!("{error}; a shape is written as [1,3,224,224] or [?,3,?,1..224]"))?;
     match oddities.first() {
         Some(oddity) => Err(oddity.kind.to_string()),
         None => Ok((name.to_owned(), shape)),
@@ -179,8 +173,11 @@ fn near_file(path: &Path) -> Option<PathBuf> {
     let names =
         std::fs::read_dir(directory).ok()?.take(MOST).filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let name = path.file_name()?.to_str()?;
-    let is_xml = |file: &str| Path::new(file).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("xml"));
-    let models: Vec<_> = names.filter(|file| is_xml(file) || file.starts_with(&format!("{name}."))).collect();
+    let models = names.filter(|file| {
+        let ending = Path::new(file).extension();
+        ending.is_some_and(|it| it.eq_ignore_ascii_case("xml")) || file.starts_with(&format!("{name}."))
+    });
+    let models: Vec<_> = models.collect();
     let near = typelift::near(name, models.iter().map(String::as_str))?;
     Some(path.with_file_name(near))
 }
@@ -340,12 +337,15 @@ impl Input {
         }
     }
 
+    fn too_long(&self) -> Failure {
+        Failure::new(format!("`{}` is 4 GiB or longer, and no IR is", self.file.display())).of(&self.file)
+    }
+
     fn bytes(&self) -> Result<(Vec<u8>, ReadFrom), Failure> {
         let path = &self.file;
-        let too_long = || Failure::new(format!("`{}` is 4 GiB or longer, and no IR is", path.display())).of(path);
         if self.is_stdin() {
             let bytes = xml::read_bytes(io::stdin().lock(), 0).map_err(|error| match error.kind() {
-                ErrorKind::FileTooLarge => too_long(),
+                ErrorKind::FileTooLarge => self.too_long(),
                 _ => Failure::io("read", Path::new("standard input"), &error),
             });
             return Ok((bytes?, None));
@@ -362,27 +362,16 @@ impl Input {
         if let Some(advice) = not_a_model::file(&path.to_string_lossy()).filter(|_| !may_be_xml(path)) {
             return Err(Failure::new(format!("`{}` is not OpenVINO IR", path.display())).help(advice).of(path));
         }
-        let read = || {
-            let file = File::open(path).map_err(|error| match error.kind() {
-                // A name that Windows does not allow is the name of no file.
-                ErrorKind::InvalidFilename if cfg!(windows) => ErrorKind::NotFound.into(),
-                _ => error,
-            })?;
-            let stamp = Stamp::of(&file)?;
-            let is_file = file.metadata()?.is_file();
-            let bytes = xml::read_bytes(&file, stamp.length())?;
-            Ok((bytes, is_file.then(|| (path.clone(), stamp))))
-        };
-        let mut found = read();
+        let mut found = read(path);
         // While another run replaces a pair, its .xml is missing.
-        if found.as_ref().is_err_and(|error: &io::Error| error.kind() == ErrorKind::NotFound) {
+        if found.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
             if host::is_half_written(path).unwrap_or(false) {
                 return Err(half_written(path));
             }
-            found = read();
+            found = read(path);
         }
         found.map_err(|error| match error.kind() {
-            ErrorKind::FileTooLarge => too_long(),
+            ErrorKind::FileTooLarge => self.too_long(),
             _ if let Some(advice) = path
                 .ancestors()
                 .skip(1)
@@ -444,11 +433,23 @@ impl Input {
     }
 }
 
+fn read(path: &Path) -> io::Result<(Vec<u8>, ReadFrom)> {
+    let file = File::open(path).map_err(|error| match error.kind() {
+        // A name that Windows does not allow is the name of no file.
+        ErrorKind::InvalidFilename if cfg!(windows) => ErrorKind::NotFound.into(),
+        _ => error,
+    })?;
+    let stamp = Stamp::of(&file)?;
+    let is_file = file.metadata()?.is_file();
+    let bytes = xml::read_bytes(&file, stamp.length())?;
+    Ok((bytes, is_file.then(|| (path.to_owned(), stamp))))
+}
+
 /// Names the file in the command of an advice, and the file to write next to it, for which its weights are found.
 fn named(action: &FixAction, file: &Path) -> FixAction {
     let FixAction::Advise(advice) = action else { return action.clone() };
-    let words = |path: &Path| shell_word(&path.display().to_string()).into_owned();
-    let files = format!("{} > {}", words(file), words(&file.with_extension("utf8.xml")));
+    let [from, to] = [file, &file.with_extension("utf8.xml")].map(|path| path.display().to_string());
+    let files = format!("{} > {}", shell_word(&from), shell_word(&to));
     match advice.to_string().split_once("model.xml > utf8.xml") {
         Some((before, after)) => {
             FixAction::Advise(Message::new("{}{}{}", &[&Text(before), &Text(files), &Text(after)]))

@@ -103,19 +103,20 @@ mod signals {
 
     /// Starts the thread that removes unfinished files and ends the process, unless it runs.
     pub(super) fn start_cleaner() -> io::Result<()> {
-        let start = || {
-            let mut signals = Signals::new(requests())?;
-            thread::Builder::new().spawn(move || {
-                for signal in signals.forever() {
-                    typelift::host::interrupt();
-                    // The signal ends the process, and the parent process sees that.
-                    let _ended = emulate_default_handler(signal);
-                }
-            })?;
-            // A signal that arrived before is passed to the thread too.
-            end_if_asked(|signal| drop(raise(signal)));
-            Ok(())
-        };
-        Ok((*CLEANER.get_or_init(|| start().map_err(|error: io::Error| error.kind())))?)
+        Ok((*CLEANER.get_or_init(|| clean().map_err(|error| error.kind())))?)
+    }
+
+    fn clean() -> io::Result<()> {
+        let mut signals = Signals::new(requests())?;
+        thread::Builder::new().spawn(move || {
+            for signal in signals.forever() {
+                typelift::host::interrupt();
+                // The signal ends the process, and the parent process sees that.
+                let _ended = emulate_default_handler(signal);
+            }
+        })?;
+        // A signal that arrived before is passed to the thread too.
+        end_if_asked(|signal| drop(raise(signal)));
+        Ok(())
     }
 }

@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use anstyle::Style;
 use serde::Serialize;
 use typelift::findings::{LayerRef, Lines};
-use typelift::shape::{Constraint, Noticed, Reads, Reason, Symbol};
+use typelift::shape::{Constraint, Noticed, Reads, Reason};
 use typelift::{Model, Output, Shapes};
 
-use crate::columns::{Columns, Side};
+use crate::columns::{Columns, PLAIN, Side};
 use crate::document::Asked;
 use crate::failure::Failure;
 use crate::gate::Clean;
@@ -82,18 +81,18 @@ fn when(at: Noticed) -> &'static str {
 
 pub(crate) fn document<'a>(types: Types<'a>, model: &Model, shapes: &'a Shapes) -> Document<'a> {
     let lines = Lines::new(model.source().clone());
-    let symbol = |symbol: &'a Symbol| {
+    let symbols = shapes.symbols.iter().map(|symbol| {
         let because = reasons(&symbol.because, &lines);
         let (axes, fits) = (symbol.named_axes().collect(), shapes.fit(symbol));
         (symbol.id.as_str(), SymbolEntry { axes, name: &symbol.name, fits, because })
-    };
-    let constraint = |constraint: &Constraint| ConstraintEntry {
+    });
+    let constraints = shapes.constraints.iter().map(|constraint| ConstraintEntry {
         expression: constraint.to_string(),
         named: constraint.named.to_owned(),
         because: reasons(&constraint.because, &lines),
         at: when(constraint.at),
         reads: constraint.reads.map(|reads| reads.to_string()),
-    };
+    });
     let mut tensors = BTreeMap::new();
     for layer in model.graph().layers() {
         for port in 0..layer.outputs().len() {
@@ -102,12 +101,7 @@ pub(crate) fn document<'a>(types: Types<'a>, model: &Model, shapes: &'a Shapes) 
             }
         }
     }
-    Document {
-        types,
-        symbols: shapes.symbols.iter().map(symbol).collect(),
-        constraints: shapes.constraints.iter().map(constraint).collect(),
-        tensors,
-    }
+    Document { types, symbols: symbols.collect(), constraints: constraints.collect(), tensors }
 }
 
 pub(crate) fn answer(asked: &Asked<'_>) -> Result<(String, String), Failure> {
@@ -171,7 +165,6 @@ fn place(reason: &Reason, lines: &Lines) -> String {
 pub(crate) fn text(model: &Model, shapes: &Shapes) -> String {
     let lines = Lines::new(model.source().clone());
     let mut columns = Columns::new([Side::Left, Side::Left, Side::Left]);
-    let mut row = |cells: [String; 3]| columns.push(Style::new(), cells);
     for (at, layer) in model.inputs().enumerate() {
         let title = if at == 0 { "inputs" } else { "" };
         let name = Clean(&model.end_name(layer)).to_string();
@@ -183,19 +176,19 @@ pub(crate) fn text(model: &Model, shapes: &Shapes) -> String {
             (_, fits) if !fits.is_empty() => what += &format!("   {fits}"),
             _ => {}
         }
-        row([title.to_owned(), name, what]);
+        columns.push(PLAIN, [title.to_owned(), name, what]);
     }
     if shapes.symbols.is_empty() {
-        row(["lengths".to_owned(), "no length of an input is open".to_owned(), String::new()]);
+        columns.push(PLAIN, ["lengths", "no length of an input is open", ""].map(str::to_owned));
     } else {
         let fitting = typelift::fitting_lengths(model, shapes, 1);
         let fitting = fitting
             .map_or_else(|| "no lengths were found that fit".to_owned(), |lengths| options(model, shapes, &lengths));
-        row(["fits".to_owned(), fitting, String::new()]);
+        columns.push(PLAIN, ["fits".to_owned(), fitting, String::new()]);
     }
     for (at, it) in shapes.constraints.iter().enumerate() {
         let [named, because] = constraint(it, &lines);
-        row([if at == 0 { "needs" } else { "" }.to_owned(), named, Clean(&because).to_string()]);
+        columns.push(PLAIN, [if at == 0 { "needs" } else { "" }.to_owned(), named, Clean(&because).to_string()]);
     }
     let mut out = columns.print() + "\n";
     for layer in model.graph().layers().filter(|layer| !layer.outputs().is_empty()) {
@@ -215,12 +208,14 @@ fn options(model: &Model, shapes: &Shapes, lengths: &[i64]) -> String {
 /// The constraints of a model, or the dimensions of a tensor with their origins, as JSON.
 pub(crate) fn answers(model: &Model, shapes: &Shapes, tensor: Option<Output>, axis: Option<usize>) -> Vec<Answer> {
     let lines = Lines::new(model.source().clone());
-    let of_constraint = |constraint: &Constraint| Answer {
-        dimension: None,
-        expression: constraint.named.to_owned(),
-        because: reasons(&constraint.because, &lines),
+    let Some(tensor) = tensor else {
+        let constraints = shapes.constraints.iter().map(|constraint| Answer {
+            dimension: None,
+            expression: constraint.named.to_owned(),
+            because: reasons(&constraint.because, &lines),
+        });
+        return constraints.collect();
     };
-    let Some(tensor) = tensor else { return shapes.constraints.iter().map(of_constraint).collect() };
     let dims = shapes.named_dims(tensor).unwrap_or_default();
     let wanted = dims.into_iter().enumerate().filter(|(at, _)| axis.is_none_or(|axis| axis == *at));
     let answers = wanted.map(|(at, expression)| Answer {
@@ -240,48 +235,52 @@ pub(crate) fn explained(
     all: bool,
 ) -> String {
     let lines = Lines::new(model.source().clone());
-    let most = |few: usize| if all { usize::MAX } else { few };
     let mut out = String::new();
-    let chain = |reasons: &[Reason], out: &mut String| {
-        let shown = most(MOST_LAYERS);
-        let skipped = reasons.len().saturating_sub(shown + 1);
-        for (at, reason) in reasons.iter().enumerate() {
-            if skipped > 0 && at == shown {
-                let _ = writeln!(out, "    … through {skipped} more layers");
-            }
-            if at < shown || at + 1 == reasons.len() {
-                let word = if at == 0 { "at" } else { "from" };
-                let _ = writeln!(out, "    {word} {}", Clean(&place(reason, &lines)));
-            }
-        }
-    };
-    let needs = |constraints: &[&Constraint], out: &mut String| {
-        for constraint in constraints.iter().take(most(MOST_CONSTRAINTS)) {
-            let more = constraint.reads.map_or_else(String::new, otherwise);
-            let at = if constraint.at == Noticed::Run { "   (when it runs)" } else { "" };
-            let _ = writeln!(out, "  {}{more}{at}", &constraint.named);
-            chain(&constraint.because, out);
-        }
-        if constraints.len() > most(MOST_CONSTRAINTS) {
-            let _ = writeln!(out, "  … and {} more: `--all` shows them", constraints.len() - MOST_CONSTRAINTS);
-        }
-    };
     let Some(tensor) = tensor else {
         for symbol in &shapes.symbols {
             let axes: Vec<String> = symbol.named_axes().map(|(input, axis)| format!("{input}[{axis}]")).collect();
             let fit = shapes.fit(symbol).map_or(String::new(), |fit| format!(": {fit}"));
             let _ = writeln!(out, "{}{fit}  ({})", &symbol.name, Clean(&axes.join(", ")));
         }
-        needs(&shapes.constraints.iter().collect::<Vec<_>>(), &mut out);
+        out += &needs(&shapes.constraints.iter().collect::<Vec<_>>(), &lines, all);
         return if out.is_empty() { "no length of an input is open\n".to_owned() } else { out };
     };
     let Some(dims) = shapes.named_dims(tensor) else { return "the rank is dynamic\n".to_owned() };
     for (at, dim) in dims.iter().enumerate().filter(|(at, _)| axis.is_none_or(|axis| axis == *at)) {
         let open = if dim == "?" { "  (open: it depends on data or on an operation without a rule)" } else { "" };
         let _ = writeln!(out, "dimension {at} is {dim}{open}");
-        chain(&shapes.origin(model.graph(), tensor, at), &mut out);
+        out += &chain(&shapes.origin(model.graph(), tensor, at), &lines, all);
         if axis.is_some() || dims.len() == 1 {
-            needs(&shapes.constraints_on(tensor, at), &mut out);
+            out += &needs(&shapes.constraints_on(tensor, at), &lines, all);
+        }
+    }
+    out
+}
+
+fn needs(constraints: &[&Constraint], lines: &Lines, all: bool) -> String {
+    let mut out = String::new();
+    for constraint in constraints.iter().take(if all { usize::MAX } else { MOST_CONSTRAINTS }) {
+        let more = constraint.reads.map_or_else(String::new, otherwise);
+        let at = if constraint.at == Noticed::Run { "   (when it runs)" } else { "" };
+        let _ = writeln!(out, "  {}{more}{at}", &constraint.named);
+        out += &chain(&constraint.because, lines, all);
+    }
+    if constraints.len() > MOST_CONSTRAINTS && !all {
+        let _ = writeln!(out, "  … and {} more: `--all` shows them", constraints.len() - MOST_CONSTRAINTS);
+    }
+    out
+}
+
+fn chain(reasons: &[Reason], lines: &Lines, all: bool) -> String {
+    let mut out = String::new();
+    let skipped = if all { 0 } else { reasons.len().saturating_sub(MOST_LAYERS + 1) };
+    for (at, reason) in reasons.iter().enumerate() {
+        if skipped > 0 && at == MOST_LAYERS {
+            let _ = writeln!(out, "    … through {skipped} more layers");
+        }
+        if skipped == 0 || at < MOST_LAYERS || at + 1 == reasons.len() {
+            let word = if at == 0 { "at" } else { "from" };
+            let _ = writeln!(out, "    {word} {}", Clean(&place(reason, lines)));
         }
     }
     out

@@ -21,19 +21,20 @@ fn outputs(layer: &Layer) -> String {
 }
 
 pub(crate) fn types_text(graph: &Graph) -> String {
-    fn list(graph: &Graph, path: &str, out: &mut String) {
-        for layer in graph.layers() {
-            if !layer.outputs().is_empty() {
-                let _ = writeln!(out, "{path}{}: {}", Clean(layer.name()), outputs(layer));
-            }
-            for body in layer.bodies() {
-                list(&body.graph, &format!("{path}{}/{}/", Clean(layer.name()), body.name()), out);
-            }
-        }
-    }
     let mut out = String::new();
     list(graph, "", &mut out);
     out
+}
+
+fn list(graph: &Graph, path: &str, out: &mut String) {
+    for layer in graph.layers() {
+        if !layer.outputs().is_empty() {
+            let _ = writeln!(out, "{path}{}: {}", Clean(layer.name()), outputs(layer));
+        }
+        for body in layer.bodies() {
+            list(&body.graph, &format!("{path}{}/{}/", Clean(layer.name()), body.name()), out);
+        }
+    }
 }
 
 /// Types and shapes in a model as JSON, with members in the order of their names.

@@ -268,8 +268,8 @@ impl Destination {
 
     /// A line that says how much larger the new weights are, if they are more than twice as large as those of the input.
     fn growth(&self) -> Option<String> {
-        let length = |path: &Path| fs::metadata(path).ok().map(|found| found.len());
-        let [before, after] = [length(self.bin.as_deref()?)?, length(&self.path.with_extension("bin"))?];
+        let before = fs::metadata(self.bin.as_deref()?).ok()?.len();
+        let after = fs::metadata(self.path.with_extension("bin")).ok()?.len();
         let (old, new) = (grouped(before), grouped(after));
         (before > 0 && after / 2 > before)
             .then(|| format!("the .bin has {new} bytes, and the one of the input {old}\n"))
@@ -368,12 +368,13 @@ fn write_document(
     if noted::all().contains(&FileId::of(path)) {
         return Err(refused(path, noted::TEXT).help(noted::ANOTHER));
     }
-    let failed = |error| Failure::io("write", path, &error);
     if is_stream(path) {
         // Writing to a pipe takes as long as its reader.
-        return write(&mut open_stream(path)?).map_err(failed);
+        return write(&mut open_stream(path)?).map_err(|error| Failure::io("write", path, &error));
     }
-    uninterrupted(is_short, || host::replace(path, |file| write(file)).map_err(failed))
+    uninterrupted(is_short, || {
+        host::replace(path, |file| write(file)).map_err(|error| Failure::io("write", path, &error))
+    })
 }
 
 /// Opens a pipe or device. The reader of a pipe may start a moment later.

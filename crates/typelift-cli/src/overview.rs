@@ -8,7 +8,6 @@ use typelift::findings::{
     Code, Count, Diagnostic, Diagnostics, Lines, Voice, grouped, shell_command, shell_word, size,
 };
 use typelift::promote::ElementType;
-use typelift::shape::TensorType;
 use typelift::{Checking, IrVersion, Layer, Model, NeedForWeights, Output, Shapes};
 
 use crate::columns::{Columns, HEAD, PLAIN, Side, count};
@@ -56,52 +55,42 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
 fn facts(model: &Model, found: &[Diagnostic], file: &Path) -> String {
     let stats = typelift::stats(model);
     let name = if stats.name.is_empty() { String::new() } else { format!("{}, ", Clean(&stats.name)) };
-    let bodies =
-        if stats.bodies > 0 { format!(" and {}", counted(stats.bodies, "body", "bodies")) } else { String::new() };
+    let bodies = if stats.bodies > 0 { format!(" and {}", count(stats.bodies, "body")) } else { String::new() };
     let layers = count(stats.layers, "layer");
     let head =
         format!(": {name}IR version {}, {layers}{bodies}, {} of weights\n\n", stats.version, size(stats.weight_bytes));
     let mut columns = Columns::new([Side::Left, Side::Left, Side::Left]);
-    let mut row = |title: &str, name: String, what: String| columns.push(PLAIN, [title.to_owned(), name, what]);
     let shapes = typelift::shapes(model);
     let lines = Lines::new(model.source().clone());
     let inputs: Vec<_> = model.inputs().collect();
-    let input = |at: usize| {
-        let (name, what) = end(model, &shapes, inputs[at], Some(inputs[at].id().output(0)));
-        match lengths::limits(&shapes, inputs[at].id(), &lines) {
+    let named = inputs.iter().map(|input| {
+        let (name, what) = end(model, &shapes, input, Some(input.id().output(0)));
+        match lengths::limits(&shapes, input.id(), &lines) {
             limits if limits.is_empty() => (name, what),
             limits => (name, format!("{what}   {}", Clean(&limits))),
         }
-    };
-    list("inputs", inputs.len(), input, &mut row);
+    });
+    list(&mut columns, "inputs", named);
     let outputs: Vec<_> = model.outputs().collect();
-    let output = |at: usize| end(model, &shapes, outputs[at], model.graph().producer(outputs[at].id().input(0)));
-    list("outputs", outputs.len(), output, &mut row);
+    let named = outputs.iter().map(|it| end(model, &shapes, it, model.graph().producer(it.id().input(0))));
+    list(&mut columns, "outputs", named);
     for (title, entries) in metadata(model, &stats, file) {
-        list(title, entries.len(), |at| entries[at].clone(), &mut row);
+        list(&mut columns, title, entries.into_iter());
     }
-    let weights = &stats.weights;
-    let weight = |at: usize| {
-        (
-            weights[at].element_type.to_string(),
-            format!("{}, {}", count(weights[at].constants, "constant"), size(weights[at].bytes)),
-        )
-    };
-    list("weights", weights.len(), weight, &mut row);
+    let weights = stats.weights.iter().map(|weight| {
+        let what = format!("{}, {}", count(weight.constants, "constant"), size(weight.bytes));
+        (weight.element_type.to_string(), what)
+    });
+    list(&mut columns, "weights", weights);
     let rows = PrecisionMap::new(model, found).rows;
     let blocks: Vec<_> =
         rows.iter().filter(|row| row.parts.first().is_some_and(|part| part.family.is_some())).collect();
-    let block = |at: usize| {
-        let types: Vec<_> = blocks[at].computed.iter().take(3).map(|count| count.element_type.to_string()).collect();
-        let what = format!(
-            "{} of {}, in {}",
-            count(blocks[at].blocks, "block"),
-            count(blocks[at].layers / blocks[at].blocks, "layer"),
-            types.join(", ")
-        );
-        (Clean(&blocks[at].name).to_string(), what)
-    };
-    list("blocks", blocks.len(), block, &mut row);
+    let blocks = blocks.iter().map(|row| {
+        let types: Vec<_> = row.computed.iter().take(3).map(|count| count.element_type.to_string()).collect();
+        let (blocks, layers) = (count(row.blocks, "block"), count(row.layers / row.blocks, "layer"));
+        (Clean(&row.name).to_string(), format!("{blocks} of {layers}, in {}", types.join(", ")))
+    });
+    list(&mut columns, "blocks", blocks);
     let mut text = columns.print();
     if inputs.len() <= MOST
         && !has_errors(found)
@@ -121,13 +110,11 @@ fn facts(model: &Model, found: &[Diagnostic], file: &Path) -> String {
 
 /// Rows under titles: the metadata, and the program that the model fits.
 fn metadata(model: &Model, stats: &Stats, file: &Path) -> Vec<(&'static str, Vec<(String, String)>)> {
-    let variables = model.state();
-    let state = |(id, tensor): &(String, TensorType)| (Clean(id).to_string(), tensor.to_string());
-    let one = |text: Option<String>| text.into_iter().map(|text| (Clean(&text).to_string(), String::new())).collect();
-    let under = |group: &str| -> Vec<(String, String)> {
-        let inside = stats.metadata.iter().filter(|(path, _)| path.starts_with(group));
-        inside.map(|(path, value)| (Clean(&path[group.len()..]).to_string(), Clean(value).to_string())).collect()
-    };
+    let state = model.state().into_iter().map(|(id, tensor)| (Clean(&id).to_string(), tensor.to_string()));
+    let options =
+        stats.metadata.iter().filter_map(|(path, value)| Some((path.strip_prefix("runtime_options/")?, value)));
+    let options = options.map(|(name, value)| (Clean(name).to_string(), Clean(value).to_string()));
+    let fits = typelift::programs::fitting_part(model, Some(file)).map(|part| format!("openvino.genai, {part}"));
     let mut api = Vec::new();
     if let Some(model_type) = model.rt_info("model_info/model_type") {
         let labels = model.rt_info("model_info/labels").map_or(0, |labels| labels.split_whitespace().count());
@@ -138,24 +125,21 @@ fn metadata(model: &Model, stats: &Stats, file: &Path) -> Vec<(&'static str, Vec
         api.push((format!("end token {}", Clean(&eos)), format!("{template} a chat template")));
     }
     vec![
-        ("state", variables.iter().map(state).collect()),
-        ("made by", one(stats.made_by.clone())),
-        (
-            "fits",
-            one(typelift::programs::fitting_part(model, Some(file)).map(|part| format!("openvino.genai, {part}"))),
-        ),
-        ("options", under("runtime_options/")),
+        ("state", state.collect()),
+        ("made by", stats.made_by.iter().map(|text| (Clean(text).to_string(), String::new())).collect()),
+        ("fits", fits.iter().map(|text| (Clean(text).to_string(), String::new())).collect()),
+        ("options", options.collect()),
         ("metadata", api),
     ]
 }
 
-fn list(title: &str, len: usize, of: impl Fn(usize) -> (String, String), row: &mut impl FnMut(&str, String, String)) {
-    for at in 0..len.min(MOST) {
-        let (name, what) = of(at);
-        row(if at == 0 { title } else { "" }, name, what);
+fn list(columns: &mut Columns, title: &str, entries: impl ExactSizeIterator<Item = (String, String)>) {
+    let more = entries.len().saturating_sub(MOST);
+    for (at, (name, what)) in entries.take(MOST).enumerate() {
+        columns.push(PLAIN, [if at == 0 { title } else { "" }.to_owned(), name, what]);
     }
-    if len > MOST {
-        row("", format!("and {} more", grouped((len - MOST) as u64)), String::new());
+    if more > 0 {
+        columns.push(PLAIN, [String::new(), format!("and {} more", grouped(more as u64)), String::new()]);
     }
 }
 
@@ -170,12 +154,12 @@ fn has_errors(found: &[Diagnostic]) -> bool {
 
 /// About how many bytes the weights take if `--compress f16` stores them; `None` if there is little to gain.
 fn in_f16(stats: &Stats) -> Option<u64> {
-    let stored = |weight: &typelift::explain::Weight| match weight.element_type {
+    let stored = stats.weights.iter().map(|weight| match weight.element_type {
         ElementType::F32 => weight.bytes / 2,
         ElementType::F64 => weight.bytes / 4,
         _ => weight.bytes,
-    };
-    let bytes = stats.weights.iter().map(stored).sum();
+    });
+    let bytes = stored.sum();
     (bytes < stats.weight_bytes - stats.weight_bytes / 10).then_some(bytes)
 }
 
@@ -216,10 +200,10 @@ fn next(file: &str, model: Option<&Model>, found: &[Diagnostic]) -> String {
     if found.iter().any(|finding| finding.code != Code::RequiredRelease) {
         commands.push(format!("typelift check {word}"));
     }
-    let fix = |finding: &Diagnostic| Voice::Shell(Some(Path::new(file))).command(finding);
     let is_safe = found.iter().any(|finding| finding.edits().is_some());
     let safe = is_safe.then(|| shell_command("check", " --fix", Path::new(file)));
-    let fix = safe.or_else(|| found.iter().filter(|finding| finding.is_error()).find_map(fix));
+    let voice = Voice::Shell(Some(Path::new(file)));
+    let fix = safe.or_else(|| found.iter().filter(|it| it.is_error()).find_map(|it| voice.command(it)));
     commands.extend(fix.or_else(|| {
         let gains = model.is_some_and(|model| {
             !has_errors && in_f16(&typelift::stats(model)).is_some() && model.version() == IrVersion::V11
@@ -235,9 +219,4 @@ fn next(file: &str, model: Option<&Model>, found: &[Diagnostic]) -> String {
         commands.push("typelift help".to_owned());
     }
     commands.iter().take(3).map(|command| format!("  {command}\n")).collect()
-}
-
-/// `1 body`, `2 bodies`
-fn counted(number: usize, one: &str, many: &str) -> String {
-    format!("{} {}", grouped(number as u64), if number == 1 { one } else { many })
 }

@@ -97,13 +97,11 @@ impl std::ops::Deref for Entry {
 
 /// Iterates over the changes, except Converts that are inserted and later removed.
 fn lasting(changes: Vec<Change>) -> impl Iterator<Item = Change> {
-    let is_lasting = {
-        let of = |action| changes.iter().filter(move |change| change.action == action).map(key);
-        let removed: HashSet<_> = of(Action::Removed).collect();
-        let passing: HashSet<_> = of(Action::Inserted).filter(|key| removed.contains(key)).collect();
-        changes.iter().map(|change| !passing.contains(&key(change))).collect::<Vec<_>>()
-    };
-    changes.into_iter().zip(is_lasting).filter_map(|(change, lasts)| lasts.then_some(change))
+    let [inserted, removed] = [Action::Inserted, Action::Removed]
+        .map(|action| changes.iter().filter(|it| it.action == action).map(key).collect::<HashSet<_>>());
+    let lasts = changes.iter().map(|change| !(inserted.contains(&key(change)) && removed.contains(&key(change))));
+    let lasts: Vec<bool> = lasts.collect();
+    changes.into_iter().zip(lasts).filter_map(|(change, lasts)| lasts.then_some(change))
 }
 
 fn as_name<S: serde::Serializer>(file: &str, serializer: S) -> Result<S::Ok, S::Error> {
@@ -113,20 +111,28 @@ fn as_name<S: serde::Serializer>(file: &str, serializer: S) -> Result<S::Ok, S::
 impl Plan {
     /// The plan of a conversion. A Convert that one pass inserts and a later one removes is not a change.
     pub(crate) fn new(file: &str, converted: Converted) -> Self {
-        let rewritten = |Retargeted { applied, versions, marks, names, masks, format, .. }| {
-            let format = format.map(IrVersion::number);
-            Rewritten { applied, versions, marks, names, masks, format }
-        };
-        let counted =
-            |plan: precision::Plan| Stored { totals: plan.totals(), constants: plan.constants, marked: plan.marked };
+        let target =
+            converted.retargeted.map(|Retargeted { applied, versions, marks, names, masks, format, .. }| Rewritten {
+                applied,
+                versions,
+                marks,
+                names,
+                masks,
+                format: format.map(IrVersion::number),
+            });
+        let precision = converted.stored.map(|plan| Stored {
+            totals: plan.totals(),
+            constants: plan.constants,
+            marked: plan.marked,
+        });
         Self {
             file: file.to_owned(),
             promotions: [converted.promotions_replaced, converted.promotions_left],
             converts: lasting(converted.changes).map(|change| Entry { line: None, change }).collect(),
             shapes: converted.reshaped,
             transposes: converted.transposes,
-            target: converted.retargeted.map(rewritten),
-            precision: converted.stored.map(counted),
+            target,
+            precision,
             quantized: converted.quantized,
             risks: converted.risks,
             marked: converted.marked,
@@ -188,38 +194,39 @@ impl Plan {
         lines.collect()
     }
 
+    fn count(&self, action: Action) -> usize {
+        self.converts.iter().filter(|entry| entry.action == action).count()
+    }
+
     pub(crate) fn totals(&self) -> Totals {
         let [replaced, left] = self.promotions;
-        let of = |action| self.converts.iter().filter(|entry| entry.action == action).count();
         let target = self.target.as_ref().map(|target| {
             let Rewritten { applied, versions, marks, names, masks, format } = target;
             [applied.len() + masks.len(), versions.len(), marks.len(), names.len(), usize::from(format.is_some())]
         });
         let [rewritten, versions, marks, names, files] = target.unwrap_or_default();
         // Converted constants are among the changes.
-        let is_stored = |constant: &&precision::Constant| {
-            !matches!(constant.action, precision::Action::Convert | precision::Action::Keep(_))
-        };
-        let stored = self.precision.iter().flat_map(|stored| &stored.constants).filter(is_stored).count();
+        let stored = self.precision.iter().flat_map(|stored| &stored.constants);
+        let stored = stored.filter(|it| !matches!(it.action, precision::Action::Convert | precision::Action::Keep(_)));
         let quantized = self.quantized.as_ref().map_or(0, |plan| plan.changed().count());
         let marked = self.marked.len() + self.precision.as_ref().map_or(0, |stored| stored.marked.len());
         Totals([
             replaced,
             left,
-            of(Action::Inserted),
+            self.count(Action::Inserted),
             self.transposes,
-            of(Action::Removed),
-            of(Action::Used),
-            of(Action::Corrected),
-            of(Action::Retyped),
-            of(Action::Converted),
+            self.count(Action::Removed),
+            self.count(Action::Used),
+            self.count(Action::Corrected),
+            self.count(Action::Retyped),
+            self.count(Action::Converted),
             self.shapes.len(),
             rewritten,
             versions,
             marks,
             names,
             files,
-            stored + quantized,
+            stored.count() + quantized,
             marked,
         ])
     }
@@ -323,8 +330,17 @@ impl Row {
         self.reason.clone_from(&pattern[3]);
     }
 
-    /// Formats the row in columns of these widths.
+    /// Formats the row in columns of these widths, or without columns if the terminal is too narrow.
     fn line(&self, widths: [usize; 3], above: &str, with_colors: bool) -> String {
+        let line = self.in_columns(widths, above, with_colors);
+        if fit::columns().is_none_or(|columns| fit::shown_width(&line) <= columns) {
+            return line;
+        }
+        let wrapped = fit::hanging(&self.in_columns([0; 3], above, with_colors), 4);
+        wrapped.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+    }
+
+    fn in_columns(&self, widths: [usize; 3], above: &str, with_colors: bool) -> String {
         let style = match self.sign {
             _ if !with_colors => Style::new(),
             '+' => AnsiColor::Green.on_default(),
@@ -332,20 +348,16 @@ impl Row {
             _ => AnsiColor::Yellow.on_default(),
         };
         let reason = if !self.reason.is_empty() && self.reason == above { "as above" } else { &self.reason };
-        let in_columns = |widths: [usize; 3]| {
-            let mut line = format!("  {style}{}{style:#} ", self.sign);
-            for (text, width) in [&self.name, &self.types, &self.loss].into_iter().zip(widths) {
-                let gap = if width == 0 && text.is_empty() { 0 } else { 2 };
-                line += &format!("{text}{:1$}", "", width.saturating_sub(text.width()) + gap);
-            }
-            (line + reason).trim_end().to_owned()
-        };
-        let line = in_columns(widths);
-        if fit::columns().is_none_or(|columns| fit::shown_width(&line) <= columns) {
-            return line;
+        let mut line = format!("  {style}{}{style:#} ", self.sign);
+        for (text, width) in self.cells().into_iter().zip(widths) {
+            let gap = if width == 0 && text.is_empty() { 0 } else { 2 };
+            line += &format!("{text}{:1$}", "", width.saturating_sub(text.width()) + gap);
         }
-        let wrapped = fit::hanging(&in_columns([0; 3]), 4);
-        wrapped.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+        (line + reason).trim_end().to_owned()
+    }
+
+    fn cells(&self) -> [&str; 3] {
+        [&self.name, &self.types, &self.loss]
     }
 }
 
@@ -387,8 +399,10 @@ impl Plan {
             if !path.is_empty() {
                 let _ = writeln!(text, "in {}:", Clean(path));
             }
-            let width = |of: fn(&Row) -> &str| rows.iter().map(|row| of(row).width().min(WIDEST)).max().unwrap_or(0);
-            let widths = [width(|row| &row.name), width(|row| &row.types), width(|row| &row.loss)];
+            let widths = [0, 1, 2].map(|column| {
+                let widths = rows.iter().map(|row| row.cells()[column].width().min(WIDEST));
+                widths.max().unwrap_or(0)
+            });
             let mut above = "";
             for row in &rows {
                 let _ = writeln!(text, "{}", row.line(widths, above, with_colors));

@@ -6,7 +6,7 @@ use typelift::findings::grouped;
 use typelift::precision::{Like, Plan, PlanTotals, Risk, Storage};
 use typelift::promote::ElementType;
 
-use crate::columns::{Columns, Side, count};
+use crate::columns::{Columns, Side, count, unless_zero};
 use crate::gate::Clean;
 use crate::input::{names, parsed};
 
@@ -97,7 +97,6 @@ pub(crate) fn table(plan: &Plan) -> String {
         let loss = constant.loss;
         let damaged = loss.to_inf + loss.nan > 0;
         let style = if damaged { AnsiColor::Yellow.on_default() } else { Style::new() };
-        let number = |count: u64| if count == 0 { String::new() } else { grouped(count) };
         columns.push(
             style,
             [
@@ -106,9 +105,9 @@ pub(crate) fn table(plan: &Plan) -> String {
                 grouped(loss.n),
                 short(loss.max_rel),
                 short(loss.max_abs),
-                number(loss.to_inf),
-                number(loss.to_zero),
-                number(loss.to_subnormal),
+                unless_zero(loss.to_inf),
+                unless_zero(loss.to_zero),
+                unless_zero(loss.to_subnormal),
             ],
         );
     }

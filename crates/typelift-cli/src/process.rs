@@ -1,7 +1,7 @@
 //! Other programs that a run starts. Each leads a process group of its own, which ends as a whole.
 
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -128,6 +128,11 @@ fn keep(text: &mut Vec<u8>, new: &[u8], part: Part) {
             text.drain(..text.len().saturating_sub(most));
         }
     }
+}
+
+/// The path in an environment variable; an empty one counts as not set.
+pub(crate) fn variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
 /// Opens a page in the browser. The path is printed, so that a failure to open it needs no message.

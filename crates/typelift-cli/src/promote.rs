@@ -267,10 +267,10 @@ impl Args {
             let known = RuleSet::all().map(|rules| rules.name()).collect::<Vec<_>>().join(", ");
             return Err(Failure::new(format!("`{rules}` is not a rule set")).help(format!("the rule sets are {known}")));
         }
-        let known = || RuleSet::all().flat_map(|rules| rules.settings()).map(|setting| setting.name);
-        let named = settings.iter().map(|(name, value)| match known().find(|known| known == name) {
-            Some(name) => Ok((name, value.clone())),
-            None => Err(Failure::new(format!("no rules have a setting `{name}`"))),
+        let named = settings.iter().map(|(name, value)| {
+            let known = RuleSet::all().flat_map(|rules| rules.settings()).find(|setting| setting.name == name);
+            let known = known.ok_or_else(|| Failure::new(format!("no rules have a setting `{name}`")))?;
+            Ok::<_, Failure>((known.name, value.clone()))
         });
         Ok(Self {
             operands: Vec::new(),
@@ -325,7 +325,6 @@ impl Args {
         if !self.explain {
             steps.clear();
         }
-        let name = |ty| Some(rules.type_name(ty));
         let mut answer = Answer {
             rules: rules.name(),
             op,
@@ -356,7 +355,7 @@ impl Args {
                 answer.help = Some("give shapes whose dims are equal or 1, axis by axis from the last".to_owned());
             }
             (Ok(Promotion { result, common, is_weak, .. }), Ok(shape)) => {
-                (answer.element_type, answer.common_type) = (name(result), name(common));
+                [answer.element_type, answer.common_type] = [result, common].map(|ty| Some(rules.type_name(ty)));
                 (answer.weak, answer.shape) = (is_weak, shape);
             }
         }
@@ -378,11 +377,11 @@ impl Args {
 
 fn unknown_operation(rules: &RuleSet, name: &str) -> Failure {
     let failure = Failure::new(format!("{} has no operation `{name}`", rules.name()));
-    let names = || rules.operations().map(|operation| operation.name);
+    let names: Vec<_> = rules.operations().map(|operation| operation.name).collect();
     let is_word = name.contains(char::is_alphabetic);
-    let nearest = typelift::near(&name.to_lowercase(), names()).filter(|_| is_word);
-    let all = names().collect::<Vec<_>>().join(", ");
-    failure.help(nearest.map_or(String::new(), |near| format!("did you mean `{near}`? ")) + &format!("it has {all}"))
+    let nearest = typelift::near(&name.to_lowercase(), names.iter().copied()).filter(|_| is_word);
+    let nearest = nearest.map_or(String::new(), |near| format!("did you mean `{near}`? "));
+    failure.help(format!("{nearest}it has {}", names.join(", ")))
 }
 
 /// Prints the type alone and, if requested, its derivation.
@@ -409,47 +408,52 @@ fn one(args: &Args, rules: &RuleSet, texts: &[&str], terminal: &mut Terminal) ->
 }
 
 fn operand(rules: &RuleSet, text: &str) -> Result<Operand, Failure> {
-    let unknown = |error: String| {
-        if ["+", "and", "with"].contains(&text) || !text.contains('[') && text.contains(',') {
-            let help = "operands are separated by spaces, as in `typelift promote f32 f16`";
-            return Failure::new(format!("`{text}`: {error}")).help(help);
-        }
-        let name = text.split('[').next().unwrap_or_default();
-        let failure = Failure::new(format!("`{text}`: {error}"));
-        // The name may belong to another rule set, or be similar to one of this.
-        let elsewhere = RuleSet::all().find_map(|other| other.type_from_name(name)).map(|ty| rules.type_name(ty));
-        let known = elsewhere.filter(|name| rules.type_from_name(name).is_some());
-        let near = || typelift::near(name, rules.types().map(|ty| rules.type_name(ty)));
-        if let Some(near) = known.map(str::to_owned).or_else(near).filter(|near| near != name) {
-            return failure.help(format!("did you mean `{near}`?"));
-        }
-        if rules.type_from_name(name).is_some() {
-            return failure;
-        }
-        let is_known = |other: &RuleSet| other.types().any(|ty| typelift::host::named_element_type(name) == Some(ty));
-        if let Some(other) = RuleSet::all().find(|other| other.type_from_name(name).is_some() || is_known(other)) {
-            return failure.help(format!("the rules of {0} have it: `--rules {0}`", other.name()));
-        }
-        // `fp8` is several types.
-        let digits = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>();
-        let (letter, bits) = (name.chars().next().unwrap_or_default(), digits(name));
-        let types = rules.types().map(|ty| rules.type_name(ty));
-        let types =
-            types.filter(|known| !bits.is_empty() && known.starts_with(letter) && digits(known).starts_with(&bits));
-        match types.map(|ty| format!("`{ty}`")).collect::<Vec<_>>() {
-            types if types.is_empty() => {
-                let all = rules.types().map(|ty| rules.type_name(ty)).collect::<Vec<_>>().join(", ");
-                failure.help(format!("the types are {all}"))
-            }
-            types => failure.help(format!("did you mean {}?", types.join(" or "))),
-        }
-    };
-    let respelled = || {
-        let (name, shape) = text.split_at(text.find(['[', '*']).unwrap_or(text.len()));
-        let name = rules.type_name(typelift::host::named_element_type(name)?);
-        rules.operand(&format!("{name}{shape}")).ok()
-    };
-    rules.operand(text).or_else(|error| respelled().ok_or_else(|| unknown(error.to_string())))
+    rules.operand(text).or_else(|error| respelled(rules, text).ok_or_else(|| unknown(rules, text, &error.to_string())))
+}
+
+/// Reads an operand whose type is spelled as in another program.
+fn respelled(rules: &RuleSet, text: &str) -> Option<Operand> {
+    let (name, shape) = text.split_at(text.find(['[', '*']).unwrap_or(text.len()));
+    let name = rules.type_name(typelift::host::named_element_type(name)?);
+    rules.operand(&format!("{name}{shape}")).ok()
+}
+
+fn unknown(rules: &RuleSet, text: &str, error: &str) -> Failure {
+    let failure = Failure::new(format!("`{text}`: {error}"));
+    if ["+", "and", "with"].contains(&text) || !text.contains('[') && text.contains(',') {
+        return failure.help("operands are separated by spaces, as in `typelift promote f32 f16`");
+    }
+    let name = text.split('[').next().unwrap_or_default();
+    let types: Vec<_> = rules.types().map(|ty| rules.type_name(ty)).collect();
+    // The name may belong to another rule set, or be similar to one of this.
+    let elsewhere = RuleSet::all().find_map(|other| other.type_from_name(name)).map(|ty| rules.type_name(ty));
+    let known = elsewhere.filter(|name| rules.type_from_name(name).is_some()).map(str::to_owned);
+    let near = known.or_else(|| typelift::near(name, types.iter().copied())).filter(|near| near != name);
+    if let Some(near) = near {
+        return failure.help(format!("did you mean `{near}`?"));
+    }
+    if rules.type_from_name(name).is_some() {
+        return failure;
+    }
+    let named = typelift::host::named_element_type(name);
+    let mut others = RuleSet::all();
+    if let Some(other) =
+        others.find(|other| other.type_from_name(name).is_some() || other.types().any(|ty| Some(ty) == named))
+    {
+        return failure.help(format!("the rules of {0} have it: `--rules {0}`", other.name()));
+    }
+    // `fp8` is several types.
+    let (letter, bits) = (name.chars().next().unwrap_or_default(), digits(name));
+    let of_width =
+        types.iter().filter(|it| !bits.is_empty() && it.starts_with(letter) && digits(it).starts_with(&bits));
+    match of_width.map(|ty| format!("`{ty}`")).collect::<Vec<_>>() {
+        alike if alike.is_empty() => failure.help(format!("the types are {}", types.join(", "))),
+        alike => failure.help(format!("did you mean {}?", alike.join(" or "))),
+    }
+}
+
+fn digits(text: &str) -> String {
+    text.chars().filter(char::is_ascii_digit).collect()
 }
 
 /// Limit in bytes on questions whose answers are one document.
@@ -527,16 +531,16 @@ fn as_objects<S: serde::Serializer>(rows: &[Vec<String>], serializer: S) -> Resu
     serializer.collect_seq(rows.iter().map(|row| {
         let heads = top.iter().take_while(|word| word.is_empty()).count();
         let (operands, cells) = row.split_at(heads.min(row.len()));
-        let answer = |cell: &str| (cell != "-").then(|| cell.to_owned());
         let answers = top.iter().skip(heads).zip(cells);
-        Row { operands, answers: answers.map(|(word, cell)| (word.as_str(), answer(cell))).collect() }
+        let answers = answers.map(|(word, cell)| (word.as_str(), Some(cell.as_str()).filter(|cell| *cell != "-")));
+        Row { operands, answers: answers.collect() }
     }))
 }
 
 #[derive(Serialize)]
 struct Row<'a> {
     operands: &'a [String],
-    answers: BTreeMap<&'a str, Option<String>>,
+    answers: BTreeMap<&'a str, Option<&'a str>>,
 }
 
 fn print_matrices(args: &Args, matrices: &[Matrix], terminal: &mut Terminal) -> Result<Status, Failure> {
@@ -588,20 +592,19 @@ fn table(rules: &RuleSet, operation: &str) -> Vec<Matrix> {
 }
 
 fn matrix(rules: &RuleSet, operation: &str, left: Category, right: Category) -> Vec<Vec<String>> {
-    let cell = |a, b| match rules.promote(operation, &[a, b]) {
-        Ok(promotion) => format!("{}{}", rules.type_name(promotion.result), if promotion.is_weak { "*" } else { "" }),
-        Err(_) => "-".to_owned(),
-    };
     let (lefts, rights) = (operands_of(rules, left), operands_of(rules, right));
-    let answers = |a, b| rules.promote(operation, &[a, b]).is_ok();
+    let answers = lefts.iter().map(|&a| rights.iter().map(move |&b| rules.promote(operation, &[a, b]).ok()));
+    let answers: Vec<Vec<_>> = answers.map(Iterator::collect).collect();
     // Types without any answer are omitted.
-    let rows = lefts.iter().copied().filter(|&a| rights.iter().any(|&b| answers(a, b)));
-    let columns: Vec<_> = rights.iter().copied().filter(|&b| lefts.iter().any(|&a| answers(a, b))).collect();
-    let mut grid = vec![vec![String::new()]];
-    grid[0].extend(columns.iter().map(|&column| name_of(rules, column).to_owned()));
-    for row in rows {
-        let cells = columns.iter().map(|&column| cell(row, column));
-        grid.push(std::iter::once(name_of(rules, row).to_owned()).chain(cells).collect());
+    let columns: Vec<_> = (0..rights.len()).filter(|&at| answers.iter().any(|row| row[at].is_some())).collect();
+    let heads = columns.iter().map(|&at| name_of(rules, rights[at]).to_owned());
+    let mut grid = vec![std::iter::once(String::new()).chain(heads).collect()];
+    for (&left, row) in lefts.iter().zip(&answers).filter(|(_, row)| row.iter().any(Option::is_some)) {
+        let cells = columns.iter().map(|&at| match &row[at] {
+            Some(found) => format!("{}{}", rules.type_name(found.result), if found.is_weak { "*" } else { "" }),
+            None => "-".to_owned(),
+        });
+        grid.push(std::iter::once(name_of(rules, left).to_owned()).chain(cells).collect());
     }
     grid
 }
@@ -628,7 +631,7 @@ fn compare(args: &Args, texts: &[&str], terminal: &mut Terminal) -> Result<Statu
         let text = if !question
             .operands
             .iter()
-            .all(|operand: &Operand| operand.is_number() || rules.types().any(|ty| ty == operand.element_type))
+            .all(|operand: &Operand| operand.is_number() || has(rules, operand.element_type))
         {
             "does not have these types".to_owned()
         } else if rules.operation(&args.op).is_none() {
@@ -641,15 +644,19 @@ fn compare(args: &Args, texts: &[&str], terminal: &mut Terminal) -> Result<Statu
     terminal.print(&columns.print()).map(|()| Status::Done)
 }
 
+fn has(rules: &RuleSet, ty: ElementType) -> bool {
+    rules.types().any(|known| known == ty)
+}
+
 /// `-` means refused. The modes of JAX are left out: strict promotion refuses every pair, and without 64-bit types
 /// every pair of them differs. NumPy 1 may lack a type.
 fn disagreements(args: &Args) -> Result<Vec<Matrix>, Failure> {
     let mut all = args.all()?;
     all.retain(|(_, rules)| !matches!(rules, RuleSet::Jax(options) if options.strict || options.no_x64));
-    let takes = |rules: &RuleSet, ty| rules.promote(&args.op, &[Operand::dimensioned(ty); 2]).is_ok();
     let types: Vec<_> = ElementType::all()
         .filter(|&ty: &ElementType| {
-            all.iter().all(|(_, rules)| takes(rules, ty) || matches!(rules, RuleSet::NumPy1(_)))
+            let operands = [Operand::dimensioned(ty); 2];
+            all.iter().all(|(_, it)| matches!(it, RuleSet::NumPy1(_)) || it.promote(&args.op, &operands).is_ok())
         })
         .collect();
     let mut out = Vec::new();
@@ -661,12 +668,11 @@ fn disagreements(args: &Args) -> Result<Vec<Matrix>, Failure> {
             let first = if right == Category::Dimensioned { at } else { 0 };
             for &b in types.get(first..).unwrap_or_default() {
                 let operands = [Operand::dimensioned(a), Operand::new(b, right)];
-                let answer =
-                    |rules: &RuleSet| rules.promote(&args.op, &operands).map_or("-", |found| found.result.name());
-                let cells: Vec<_> = all.iter().map(|(_, rules)| answer(rules)).collect();
-                let has = |rules: &RuleSet, ty| ty == ElementType::Dynamic || rules.types().any(|known| known == ty);
-                let mut asked = all.iter().zip(&cells).filter(|((_, rules), _)| has(rules, a) && has(rules, b));
-                if asked.any(|(_, cell)| *cell != cells[0]) {
+                let answers = all.iter().map(|(_, rules)| rules.promote(&args.op, &operands));
+                let cells: Vec<_> = answers.map(|answer| answer.map_or("-", |found| found.result.name())).collect();
+                if all.iter().zip(&cells).any(|((_, rules), cell)| {
+                    *cell != cells[0] && [a, b].iter().all(|&ty| ty == ElementType::Dynamic || has(rules, ty))
+                }) {
                     grid.push([a.name(), b.name()].into_iter().chain(cells).map(str::to_owned).collect());
                 }
             }

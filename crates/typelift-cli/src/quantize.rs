@@ -4,11 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anstyle::{AnsiColor, Style};
 use typelift::findings::grouped;
-use typelift::precision::quantize::{
-    Backup, Choice, Fallback, Group, Mode, Quantization, QuantizationPlan, QuantizedConstant, Request,
-};
+use typelift::precision::quantize::{Backup, Choice, Fallback, Group, Mode, Quantization, QuantizationPlan, Request};
 
-use crate::columns::{Columns, Side, count};
+use crate::columns::{Columns, Side, count, unless_zero};
 use crate::failure::Failure;
 use crate::gate::Clean;
 use crate::input::parsed;
@@ -53,9 +51,11 @@ fn parse_request(text: &str) -> Result<Wanted, String> {
         let text = texts::read(file.as_ref()).map_err(|failure| failure.message())?;
         return Choice::parse(&text).map(Wanted::Plan).map_err(|error| error.to_string());
     }
-    let names = || Mode::ALL.iter().filter(|mode| mode.is_primary()).map(|mode| mode.name()).collect::<Vec<_>>();
     let mode = text.parse().ok().filter(|mode: &Mode| mode.is_primary());
-    mode.map(Wanted::Mode).ok_or_else(|| format!("expected one of {}, or @FILE", names().join(", ")))
+    mode.map(Wanted::Mode).ok_or_else(|| {
+        let names = Mode::ALL.iter().filter(|mode| mode.is_primary()).map(|mode| mode.name());
+        format!("expected one of {}, or @FILE", names.collect::<Vec<_>>().join(", "))
+    })
 }
 
 impl QuantizeArgs {
@@ -100,8 +100,8 @@ pub(crate) fn remark(plan: &QuantizationPlan) -> String {
         (count > 0).then(|| format!("{} {mode}", grouped(count as u64)))
     });
     let modes: Vec<_> = modes.collect();
-    let sum = |bytes: fn(&QuantizedConstant) -> u64| grouped(changed.iter().map(|it| bytes(it)).sum());
-    let (before, after) = (sum(|it| it.bytes_before), sum(|it| it.bytes_after));
+    let before = grouped(changed.iter().map(|it| it.bytes_before).sum());
+    let after = grouped(changed.iter().map(|it| it.bytes_after).sum());
     let all = count(plan.constants.len(), "constant");
     match changed.len() {
         0 => format!("none of {all} quantized"),
@@ -118,8 +118,8 @@ pub(crate) fn table(plan: &QuantizationPlan) -> String {
     for constant in &plan.constants {
         let loss = constant.loss.unwrap_or_default();
         let style = if loss.at_limit > 0 { AnsiColor::Yellow.on_default() } else { Style::new() };
-        let number = |count: u64| if count == 0 { String::new() } else { grouped(count) };
-        let percent = |part: f64| constant.loss.map_or_else(String::new, |_| short(part * 100.0));
+        let parts = [loss.rms, loss.largest];
+        let [rms, largest] = parts.map(|part| constant.loss.map_or_else(String::new, |_| short(part * 100.0)));
         let (mode, group) = match constant.to {
             Some((mode, Group::Channel)) => (mode.name(), "channel".to_owned()),
             Some((mode, group)) => (mode.name(), group.to_string()),
@@ -137,10 +137,10 @@ pub(crate) fn table(plan: &QuantizationPlan) -> String {
                 mode.to_owned(),
                 group,
                 constant.rule.name().to_owned(),
-                percent(loss.rms),
-                percent(loss.largest),
-                number(loss.zero_rows),
-                number(loss.at_limit),
+                rms,
+                largest,
+                unless_zero(loss.zero_rows),
+                unless_zero(loss.at_limit),
                 format!("{} -> {}", grouped(constant.bytes_before), grouped(constant.bytes_after)),
                 on_cpu.to_owned(),
             ],

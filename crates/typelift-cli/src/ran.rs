@@ -53,12 +53,12 @@ impl RanArgs {
 
     /// If there are several, each finding names its file.
     pub(crate) fn findings(&self, model: &Model) -> Result<Vec<Diagnostic>, Failure> {
-        let of_run = |(path, run): (&PathBuf, Ran)| {
-            let found = run.findings(model).into_iter();
+        let found = self.ran.iter().zip(self.read(model)?).flat_map(|(path, run)| {
             let note = Message::new("in `{}`", &[&Text(path.display())]);
-            found.map(|found| if self.ran.len() > 1 { found.note(note.clone()) } else { found }).collect::<Vec<_>>()
-        };
-        Ok(self.ran.iter().zip(self.read(model)?).flat_map(of_run).collect())
+            let found = run.findings(model).into_iter();
+            found.map(move |found| if self.ran.len() > 1 { found.note(note.clone()) } else { found })
+        });
+        Ok(found.collect())
     }
 }
 
@@ -167,8 +167,8 @@ fn kernels(ran: &Ran) -> String {
 fn added(ran: &Ran) -> String {
     let mut kinds = BTreeMap::<String, usize>::new();
     for layer in &ran.added {
-        let types = |types: &[&str]| types.first().copied().unwrap_or("nothing").to_owned();
-        *kinds.entry(format!("{} {} → {}", Clean(&layer.ty), types(&layer.from), types(&layer.to))).or_default() += 1;
+        let [from, to] = [&layer.from, &layer.to].map(|types| types.first().copied().unwrap_or("nothing"));
+        *kinds.entry(format!("{} {from} → {to}", Clean(&layer.ty))).or_default() += 1;
     }
     let kinds: Vec<_> = kinds.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
     if kinds.is_empty() { String::new() } else { format!("added by the plugin: {}\n", kinds.join(", ")) }
@@ -190,12 +190,12 @@ fn stored(ran: &Ran) -> String {
     let head = ["stored", "used as", "constants", "bytes in the file → in memory", ""];
     let mut columns = Columns::headed([Side::Left, Side::Left, Side::Right, Side::Right, Side::Left], head);
     for ((from, to), weights) in groups {
-        let sum = |ty: &str| grouped(weights.iter().map(|it| bytes(it.elements, ty)).sum());
-        let memory = if to == "?" { "not known".to_owned() } else { sum(to) };
+        let [stored, memory] = [from, to].map(|ty| grouped(weights.iter().map(|it| bytes(it.elements, ty)).sum()));
+        let memory = if to == "?" { "not known" } else { &memory };
         let names: Vec<_> = weights.iter().take(NAMES).map(|it| Clean(&it.user).to_string()).collect();
         let names = if from == to { String::new() } else { names.join(", ") };
         let number = grouped(weights.len() as u64);
-        columns.push(PLAIN, [from.to_owned(), to.to_owned(), number, format!("{} → {memory}", sum(from)), names]);
+        columns.push(PLAIN, [from.to_owned(), to.to_owned(), number, format!("{stored} → {memory}"), names]);
     }
     format!("\n{}", columns.print())
 }
@@ -239,13 +239,13 @@ pub(crate) fn of_layer(ran: &Ran, name: &str) -> Option<String> {
 }
 
 pub(crate) fn compared(first: &Ran, second: &Ran) -> String {
-    let computed = |ran: &Ran, name: &str| ran.layer(name).and_then(|it| it.precision.clone());
     let mut pairs = BTreeMap::<(String, String), Vec<&str>>::new();
     for layer in first.layers.iter().filter(|layer| layer.became == Became::Ran) {
-        if let (Some(a), Some(b)) = (layer.precision.clone(), computed(second, &layer.name))
+        let other = second.layer(&layer.name).and_then(|it| it.precision.as_ref());
+        if let (Some(a), Some(b)) = (&layer.precision, other)
             && a != b
         {
-            pairs.entry((a, b)).or_default().push(&layer.name);
+            pairs.entry((a.clone(), b.clone())).or_default().push(&layer.name);
         }
     }
     if pairs.is_empty() {

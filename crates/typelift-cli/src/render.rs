@@ -46,14 +46,13 @@ pub(crate) enum Show {
 pub(crate) fn text(diagnostics: &Diagnostics, voice: Voice<'_>, show: Show) -> String {
     let mut text = String::new();
     let count = Count::of(diagnostics);
-    let all = diagnostics.list.iter();
-    let is_shown = |diagnostic: &Diagnostic| match diagnostic.severity {
+    let shown = diagnostics.list.iter().filter(|diagnostic| match diagnostic.severity {
         _ if show != Show::Briefly => true,
         Severity::Error => true,
         Severity::Warning => is_essential(diagnostic) || count.errors == 0 && count.warnings <= WARNINGS_OF_EACH,
         Severity::Note => false,
-    };
-    let shown: Vec<_> = all.filter(|it| is_shown(it)).collect();
+    });
+    let shown: Vec<_> = shown.collect();
     let mut of_each = BTreeMap::<Code, Vec<&Diagnostic>>::new();
     for diagnostic in &shown {
         of_each.entry(diagnostic.code).or_default().push(diagnostic);
@@ -73,7 +72,7 @@ pub(crate) fn text(diagnostics: &Diagnostics, voice: Voice<'_>, show: Show) -> S
         text += &render((&diagnostics.file, &lines, &names), diagnostic, voice, folded);
     }
     if show == Show::Briefly && count.errors + count.warnings > 0 {
-        let hidden = diagnostics.list.iter().filter(|it| it.severity == Severity::Warning && !is_shown(it)).count();
+        let hidden = count.warnings - shown.iter().filter(|it| it.severity == Severity::Warning).count();
         let warnings = if hidden == 1 { "the warning" } else { "the warnings" };
         let more = match hidden {
             0 => String::new(),
@@ -188,9 +187,8 @@ fn render(
     let renderer = fit::columns().map_or(Renderer::styled(), |columns| Renderer::styled().term_width(columns));
     let text = renderer.render(&[group]);
     // The renderer prints an empty "::: " above a source whose path was given separately.
-    let is_empty_path = |line: &&str| anstream::adapter::strip_str(line).to_string().trim() == ":::";
-    let lines: Vec<_> = text.lines().filter(|line| !is_empty_path(line)).collect();
-    lines.join("\n") + "\n\n"
+    let lines = text.lines().filter(|line| anstream::adapter::strip_str(line).to_string().trim() != ":::");
+    lines.collect::<Vec<_>>().join("\n") + "\n\n"
 }
 
 /// Formats a note or a help.
@@ -308,17 +306,17 @@ fn said_width(label: &Label) -> usize {
 /// Cuts a line around the marked part, and returns the new position of that part.
 fn cut(text: &str, pointed: Range<usize>, label: &Label, room: usize) -> (String, Range<usize>) {
     const DOTS: &str = "...";
-    let is_blank = |end: usize| text[..end].trim_start().is_empty();
+    let indent = text.len() - text.trim_start().len();
     let room = room.min(BEFORE_SPAN + AFTER_START + 2 * DOTS.len()) - 2 * DOTS.len();
     // The message follows the marked part, and has to fit too.
     let said = if fit::columns().is_some() { said_width(label) } else { 0 };
     let shown = pointed.len().min(AFTER_START).min(room.saturating_sub(said)).max(1);
     let before = BEFORE_SPAN.min(room.saturating_sub(said + shown));
     let from = text.floor_char_boundary(pointed.start.saturating_sub(before));
-    let from = if is_blank(from) { (text.len() - text.trim_start().len()).min(pointed.start) } else { from };
+    let from = from.max(indent.min(pointed.start));
     let to = text.floor_char_boundary((from + room).min(pointed.start + AFTER_START)).max(pointed.start);
     let end = text.floor_char_boundary(pointed.end.min(pointed.start + shown)).clamp(pointed.start, to);
-    let head = if is_blank(from) { "" } else { DOTS };
+    let head = if from <= indent { "" } else { DOTS };
     let tail = if to < text.len() { DOTS } else { "" };
     let text = format!("{head}{}{tail}", &text[from..to]);
     (text, pointed.start - from + head.len()..end - from + head.len())
@@ -333,10 +331,12 @@ pub(crate) fn error(code: Option<&str>, said: &str, remarks: impl Iterator<Item 
         Some(code) => title.id(code),
         None => title,
     };
-    let wrapped = |text: &str| fit::wrapped(&normalize_untrusted_str(text), BEFORE_REMARK);
-    let messages = remarks.map(|remark| match remark {
-        Remark::Note(text) => Level::NOTE.message(wrapped(&text)),
-        Remark::Help(text) => Level::HELP.message(wrapped(&text)),
+    let messages = remarks.map(|remark| {
+        let (level, text) = match remark {
+            Remark::Note(text) => (Level::NOTE, text),
+            Remark::Help(text) => (Level::HELP, text),
+        };
+        level.message(fit::wrapped(&normalize_untrusted_str(&text), BEFORE_REMARK))
     });
     Renderer::styled().render(&[Group::with_title(title).elements(messages)]) + "\n"
 }

@@ -127,8 +127,12 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     args.change.check(&args.inputs, &args.output, !args.change.dry_run && args.explain.is_none())?;
     let files: Vec<_> = script.files().flat_map(|file| [file.to_path_buf(), file.with_extension("bin")]).collect();
     let batch = args.inputs.find(Some(&args.output), args.change.document().as_slice(), &files)?;
-    let work = |input: &Input, page: &mut Page| args.rewrite(&script, input, page);
-    let done = args.change.each(&batch, terminal, work, |rewriting| rewriting.report.take())?;
+    let done = args.change.each(
+        &batch,
+        terminal,
+        |input, page| args.rewrite(&script, input, page),
+        |rewriting| rewriting.report.take(),
+    )?;
     Ok(done.status(|rewriting| rewriting.is_refused))
 }
 
@@ -152,8 +156,8 @@ impl Args {
             text += "\n";
         }
         for statement in &self.statements {
-            let is_rules = |ending: &str| [".rules", ".txt"].iter().any(|it| ending.ends_with(it));
-            if !statement.contains(char::is_whitespace) && (is_rules(statement) || Path::new(statement).is_file()) {
+            let is_rules = [".rules", ".txt"].iter().any(|ending| statement.ends_with(ending));
+            if !statement.contains(char::is_whitespace) && (is_rules || Path::new(statement).is_file()) {
                 let failure = Failure::new(format!("`{statement}` is a file, not a statement"));
                 return Err(failure.help(format!("give a file of statements with --rules {}", shell_word(statement))));
             }
@@ -195,11 +199,12 @@ impl Args {
         })
     }
 
+    fn refused(&self, report: Result<String, Failure>) -> Result<Rewriting, Failure> {
+        let report = self.change.report.as_ref().map(|_| report).transpose()?;
+        Ok(Rewriting { is_refused: true, report })
+    }
+
     fn rewrite(&self, script: &Script, input: &Input, page: &mut Page) -> Result<Rewriting, Failure> {
-        let refused = |report: Result<String, Failure>| {
-            let report = self.change.report.as_ref().map(|_| report).transpose()?;
-            Ok(Rewriting { is_refused: true, report })
-        };
         let target = if self.change.dry_run { None } else { Target::new(&self.output, input)? };
         let mut loaded = input.read()?;
         let Loaded { model, diagnostics, read_from, .. } = &mut loaded;
@@ -209,7 +214,7 @@ impl Args {
         let (Some(mut found), false) = (model.take(), diagnostics.has_errors()) else {
             page.said = render::text(diagnostics, Voice::Shell(None), Show::Briefly);
             page.said.extend(check::suggestion(input, &diagnostics.source));
-            return refused(findings::refused(diagnostics));
+            return self.refused(findings::refused(diagnostics));
         };
         let file = diagnostics.file.clone();
         if let Some(layer) = &self.explain {
@@ -225,7 +230,7 @@ impl Args {
                 let failure = Failure::new(error.to_string());
                 let report = failure.json(Some(&file));
                 page.said = failure.at(&file).text();
-                return refused(report);
+                return self.refused(report);
             }
         };
         let is_copied =
@@ -233,7 +238,7 @@ impl Args {
         if let (true, refusal @ Some(_)) = (is_copied, wrong_weights(model)) {
             diagnostics.list.extend(refusal);
             page.said = render::text(diagnostics, Voice::Shell(None), Show::Briefly);
-            return refused(findings::refused(diagnostics));
+            return self.refused(findings::refused(diagnostics));
         }
         let losses = lost(&file, &report);
         if self.deny.contains(&Denied::Lossy) && !losses.is_empty() {
@@ -241,7 +246,7 @@ impl Args {
             let failure = Failure::new("values of constants would be lost, which `--deny lossy` refuses");
             let document = failure.json(Some(&file));
             page.said += &failure.at(&file).text();
-            return refused(document);
+            return self.refused(document);
         }
         let left = if model.outputs().count() < outputs { left(model) } else { String::new() };
         let verified = match self.change.before.compare(input, model)? {

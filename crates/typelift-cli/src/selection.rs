@@ -162,8 +162,8 @@ fn known_operation(model: &Model, ty: &str) -> Result<(), Failure> {
         }
     }
     let known: Vec<_> = ops::all().map(|row| row.name).collect();
-    let is_spelling = |opset: u8| ops::lookup(ty, &format!("opset{opset}")).is_some();
-    if known.iter().any(|name| name.eq_ignore_ascii_case(ty)) || (1..=ops::LAST_OPSET).any(is_spelling) {
+    let mut opsets = (1..=ops::LAST_OPSET).map(|opset| format!("opset{opset}"));
+    if known.iter().any(|name| name.eq_ignore_ascii_case(ty)) || opsets.any(|it| ops::lookup(ty, &it).is_some()) {
         return Ok(());
     }
     let failure = Failure::new(format!("`{ty}` is not an operation, and no layer of the model has it"));

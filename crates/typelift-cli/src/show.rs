@@ -270,16 +270,16 @@ impl<'a> Rows<'a> {
                 }
             }
         }
-        let widest = |of: fn(usize, &Line) -> usize| {
-            let widths = self.rows.iter().filter_map(|row| match row {
-                Row::Layer(indent, line, ..) => Some(of(*indent, line)),
-                Row::Title(..) => None,
-            });
-            widths.filter(|&width| width <= most).max().unwrap_or(0)
-        };
-        let ids = widest(|indent, line| indent + line.id.to_string().len());
-        let names = widest(|_, line| line.name.width());
-        let calls = widest(|_, line| call_width(line));
+        let [mut ids, mut names, mut calls] = [0; 3];
+        for row in &self.rows {
+            if let Row::Layer(indent, line, ..) = row {
+                let id = indent + line.id.to_string().len();
+                for (widest, width) in [(&mut ids, id), (&mut names, line.name.width()), (&mut calls, call_width(line))]
+                {
+                    *widest = if width <= most { width.max(*widest) } else { *widest };
+                }
+            }
+        }
         let mut text = String::new();
         for row in &self.rows {
             let _ = match row {
@@ -288,25 +288,20 @@ impl<'a> Rows<'a> {
                     let id = format!("{:indent$}{}", "", line.id);
                     // Columns give way before a line is broken.
                     let taken = ids.max(id.len()) + line_width(line) - line.id.to_string().len();
-                    let mut room = fit::width().saturating_sub(taken);
-                    let mut padding = |column: usize, width: usize| {
-                        let padding = column.saturating_sub(width).min(room);
-                        room -= padding;
-                        " ".repeat(padding)
-                    };
-                    let after_name = padding(names, line.name.width());
-                    let after_call = padding(calls, call_width(line));
+                    let room = fit::width().saturating_sub(taken);
+                    let after_name = names.saturating_sub(line.name.width()).min(room);
+                    let after_call = calls.saturating_sub(call_width(line)).min(room - after_name);
                     let attributes = match line.attributes.as_str() {
                         "" => String::new(),
                         attributes => format!(" {FAINT}{attributes}{FAINT:#}"),
                     };
                     let outputs = match line.outputs.as_str() {
                         "" => String::new(),
-                        outputs => format!("{after_call} : {color}{outputs}{color:#}"),
+                        outputs => format!("{:after_call$} : {color}{outputs}{color:#}", ""),
                     };
                     let call = format!("{emphasis}{}{emphasis:#}{}", line.operation, line.arguments);
-                    let line =
-                        format!("{FAINT}{id:<ids$}{FAINT:#} {}{after_name} = {call}{attributes}{outputs}", line.name);
+                    let name = format!("{}{:after_name$}", line.name, "");
+                    let line = format!("{FAINT}{id:<ids$}{FAINT:#} {name} = {call}{attributes}{outputs}");
                     writeln!(text, "{}", fit::hanging(&line, ids + 1 + names + 3))
                 }
             };
@@ -318,21 +313,25 @@ impl<'a> Rows<'a> {
 /// Shortens the name, and then the values of a constant, so that the line fits if it can. `ids` is the width before the
 /// name.
 fn shorten(ids: usize, line: &mut Line, names: &ShortNames, most: usize) {
-    let over = |line: &Line| (ids + line_width(line) - line.id.to_string().len()).saturating_sub(fit::width());
     let name = std::mem::take(&mut line.name);
     line.name = names.within(&name, most);
-    if over(line) > 0 && line.operation == "Const" {
-        let kept = line.arguments.chars().count().saturating_sub(over(line) + 2);
+    if over(ids, line) > 0 && line.operation == "Const" {
+        let kept = line.arguments.chars().count().saturating_sub(over(ids, line) + 2);
         let values: String = line.arguments.chars().take(kept.max(LEAST_VALUES)).collect();
         if values.len() < line.arguments.len() {
             line.arguments = format!("{values}…)");
         }
     }
     // A name that would be short without a line that fits stays as it is.
-    let room = line.name.width().saturating_sub(over(line));
-    if over(line) > 0 && room >= LEAST {
+    let room = line.name.width().saturating_sub(over(ids, line));
+    if over(ids, line) > 0 && room >= LEAST {
         line.name = names.within(&name, room);
     }
+}
+
+/// The columns by which a line is too wide.
+fn over(ids: usize, line: &Line) -> usize {
+    (ids + line_width(line) - line.id.to_string().len()).saturating_sub(fit::width())
 }
 
 fn call_width(line: &Line) -> usize {

@@ -3,8 +3,6 @@
 use std::fmt::Write as _;
 
 use typelift::explain::map::{ValuePath, ValueStep};
-use typelift::ops;
-use typelift::promote::Loss;
 use unicode_width::UnicodeWidthStr;
 
 use crate::columns::count;
@@ -45,15 +43,15 @@ pub(crate) fn text(path: &ValuePath, all: bool, names: &ShortNames) -> String {
 }
 
 fn losses(path: &ValuePath) -> String {
-    let converts = || path.steps.iter().filter_map(|step| step.effect);
-    let counted = converts().filter(|effect| effect.audit.is_some()).count();
-    let by_types = |effect: ops::Effect| effect.losses.filter(|_| effect.audit.is_none());
-    let occurs = |loss: Loss| converts().filter_map(by_types).any(|losses| losses.can(loss));
-    let losses: Vec<&str> = path.loses.iter().filter(|loss| occurs(**loss)).map(|loss| loss.name()).collect();
+    let converts: Vec<_> = path.steps.iter().filter_map(|step| step.effect).collect();
+    let counted = converts.iter().filter(|effect| effect.audit.is_some()).count();
+    let by_types = converts.iter().filter(|effect| effect.audit.is_none()).filter_map(|effect| effect.losses);
+    let losses = path.loses.iter().filter(|loss| by_types.clone().any(|losses| losses.can(**loss)));
+    let losses: Vec<&str> = losses.map(|loss| loss.name()).collect();
     // Converts of unknown types.
-    let unknown = converts().filter(|effect| effect.losses.is_none()).count();
+    let unknown = converts.iter().filter(|effect| effect.losses.is_none()).count();
     let known = match &losses[..] {
-        [] if converts().count() == 0 => return "no Convert on the way".to_owned(),
+        [] if converts.is_empty() => return "no Convert on the way".to_owned(),
         [] if unknown > 0 => String::new(),
         [] if counted > 0 => "the Converts change values of constants".to_owned(),
         [] => "the Converts lose nothing".to_owned(),

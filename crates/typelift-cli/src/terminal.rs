@@ -154,8 +154,10 @@ impl<W: Write> Write for Escaped<'_, W> {
 
 fn columns() -> Option<usize> {
     let set = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).filter(|&columns| columns > 0);
-    let terminal = || io::stdout().is_terminal().then(terminal_size::terminal_size).flatten();
-    set.or_else(|| terminal().map(|(terminal_size::Width(columns), _)| columns.into()))
+    set.or_else(|| {
+        let terminal = io::stdout().is_terminal().then(terminal_size::terminal_size).flatten();
+        terminal.map(|(terminal_size::Width(columns), _)| columns.into())
+    })
 }
 
 /// Prints the file that a run waits for, so that it does not seem to hang.

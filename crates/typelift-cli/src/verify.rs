@@ -443,15 +443,17 @@ fn number(value: f64, digits: usize) -> String {
 
 fn start(first: &First) -> String {
     let mut text = String::new();
-    let side = |operation: &str, layer: &typelift::findings::LayerRef, types: &[String]| {
-        format!("{operation} {} `{}` : {}", layer.id, Clean(&layer.name), types.join(", "))
-    };
     let how =
         if first.inputs_agree { "the difference starts" } else { "no layer starts it alone; the error grows most" };
     let step = if first.step > 1 { format!(" in step {}", first.step) } else { String::new() };
     let _ = writeln!(text, "{how}{step} at");
-    let _ = writeln!(text, "  A: {}", side(&first.operation, &first.layer, &first.types));
-    let _ = writeln!(text, "  B: {}", side(&first.operation_in_b, &first.in_b, &first.types_in_b));
+    for (side, operation, layer, types) in [
+        ("A", &first.operation, &first.layer, &first.types),
+        ("B", &first.operation_in_b, &first.in_b, &first.types_in_b),
+    ] {
+        let (name, types) = (Clean(&layer.name), types.join(", "));
+        let _ = writeln!(text, "  {side}: {operation} {} `{name}` : {types}", layer.id);
+    }
     if let Some(difference) = &first.difference {
         let _ = writeln!(text, "  {}", figures(difference));
         for place in &difference.worst {

@@ -106,18 +106,18 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
 
 /// The page of a model in the user's cache folder, which browsers can read, unlike some temporary folders.
 fn cached(model: &Path) -> Result<PathBuf, Failure> {
-    let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let folder = if cfg!(windows) {
-        named("LOCALAPPDATA")
+        process::variable("LOCALAPPDATA")
     } else if cfg!(target_os = "macos") {
-        named("HOME").map(|home| home.join("Library/Caches"))
+        process::variable("HOME").map(|home| home.join("Library/Caches"))
     } else {
-        named("XDG_CACHE_HOME")
+        process::variable("XDG_CACHE_HOME")
             .filter(|path| path.is_absolute())
-            .or_else(|| named("HOME").map(|home| home.join(".cache")))
+            .or_else(|| process::variable("HOME").map(|home| home.join(".cache")))
     };
-    let no_folder = || Failure::new("there is no folder for the page").help("name the page: -o MODEL.html");
-    let folder = folder.ok_or_else(no_folder)?.join("typelift");
+    let folder =
+        folder.ok_or_else(|| Failure::new("there is no folder for the page").help("name the page: -o MODEL.html"));
+    let folder = folder?.join("typelift");
     std::fs::create_dir_all(&folder).map_err(|error| Failure::io("create", &folder, &error))?;
     let stem = if input::is_dash(model) { None } else { model.file_stem() };
     Ok(folder.join(stem.unwrap_or("model".as_ref())).with_added_extension("html"))

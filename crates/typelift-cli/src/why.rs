@@ -7,12 +7,12 @@ use std::path::Path;
 use serde::Serialize;
 use typelift::Model;
 use typelift::explain::map::ValuePath;
-use typelift::explain::{Derivation, Rule, Step};
+use typelift::explain::{Derivation, Premise, Rule, Step};
 use typelift::findings::{FileName, shell_word};
 use typelift::graph::FindError;
 use typelift::ops::LayerKind;
 use typelift::promote::ElementType;
-use typelift_run::execution::RanLayer;
+use typelift_run::execution::{Ran, RanLayer};
 
 use crate::columns::count;
 use crate::failure::Failure;
@@ -116,21 +116,16 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     }
     let names = ShortNames::of([model]);
     let name = args.name.as_deref().unwrap_or_default();
-    let unnamed = |error| unnamed(model, name, &error);
     let file = &diagnostics.file;
     let runs = args.answer.ran.read(model)?;
-    let became = |layer: Option<&str>| {
-        let text: String = runs.iter().filter_map(|run| layer.and_then(|layer| ran::of_layer(run, layer))).collect();
-        (runs.first().zip(layer).and_then(|(run, layer)| run.layer(layer)), text)
-    };
     let printed = if args.path {
-        let path = ValuePath::new(model, name).map_err(unnamed)?;
-        let became = became(path.steps.get(path.asked).map(|step| step.layer.name.as_str()));
-        answer(args.answer.format, file, (&path, became), |path| strip::text(path, args.all, &names))?
+        let path = ValuePath::new(model, name).map_err(|error| unnamed(model, name, &error))?;
+        let layer = path.steps.get(path.asked).map(|step| step.layer.name.as_str());
+        answer(args.answer.format, file, (&path, layer), &runs, |path| strip::text(path, args.all, &names))?
     } else {
-        let derivation = typelift::why(model, name).map_err(unnamed)?;
-        let became = became(derivation.steps.first().map(|step| step.layer.name.as_str()));
-        answer(args.answer.format, file, (&derivation, became), |derivation| text(derivation, args.all, &names))?
+        let derivation = typelift::why(model, name).map_err(|error| unnamed(model, name, &error))?;
+        let layer = derivation.steps.first().map(|step| step.layer.name.as_str());
+        answer(args.answer.format, file, (&derivation, layer), &runs, |it| text(it, args.all, &names))?
     };
     if args.answer.format == Format::Text && terminal.is_for_people() {
         let printed = paint::types(&printed);
@@ -171,15 +166,23 @@ impl Args {
     }
 }
 
+/// Formats an answer and what became of its layer in the runs.
 fn answer<A: Serialize>(
     format: Format,
     file: &str,
-    (answer, (ran, became)): (&A, (Option<&RanLayer>, String)),
+    (answer, layer): (&A, Option<&str>),
+    runs: &[Ran],
     text: impl Fn(&A) -> String,
 ) -> Result<String, Failure> {
     match format {
-        Format::Json => terminal::json(&Document { file: FileName(file), answer, ran }),
-        Format::Text => Ok(text(answer) + &became),
+        Format::Json => {
+            let ran = runs.first().zip(layer).and_then(|(run, layer)| run.layer(layer));
+            terminal::json(&Document { file: FileName(file), answer, ran })
+        }
+        Format::Text => {
+            let became = runs.iter().filter_map(|run| ran::of_layer(run, layer?));
+            Ok(text(answer) + &became.collect::<String>())
+        }
     }
 }
 
@@ -213,14 +216,7 @@ pub(crate) fn text(derivation: &Derivation, all: bool, names: &ShortNames) -> St
 fn tree(derivation: &Derivation, most: usize, names: &ShortNames) -> String {
     let (mut text, mut lines) = (String::new(), 0);
     let mut shown = HashSet::from([0]);
-    // Steps to print, with their depth and whether the step above has several sources, last one first.
-    let below = |depth: usize, step: &Step| {
-        let parts = step.from.len() > 1;
-        // A chain keeps its depth; a branch increases it.
-        let depth = depth + usize::from(parts || depth == 0);
-        step.from.iter().rev().map(move |&source| (depth, source, parts)).collect::<Vec<_>>()
-    };
-    let mut pending = derivation.steps.first().map(|step| below(0, step)).unwrap_or_default();
+    let mut pending: Vec<_> = derivation.steps.first().map(|step| below(0, step)).into_iter().flatten().collect();
     while let Some((depth, source, branching)) = pending.pop() {
         let Some(step) = derivation.steps.get(source.step) else { continue };
         let mut line = "  ".repeat(depth.min(MOST_INDENT));
@@ -247,6 +243,14 @@ fn tree(derivation: &Derivation, most: usize, names: &ShortNames) -> String {
         text += &line;
     }
     text
+}
+
+/// The sources of a step, with their depth and whether there are several, last one first.
+fn below(depth: usize, step: &Step) -> impl Iterator<Item = (usize, Premise, bool)> {
+    let parts = step.from.len() > 1;
+    // A chain keeps its depth; a branch increases it.
+    let depth = depth + usize::from(parts || depth == 0);
+    step.from.iter().rev().map(move |&source| (depth, source, parts))
 }
 
 /// Formats `f32[1,?] `sum` (Add 3, line 12): the common type of inputs 0 and 1`.
@@ -277,20 +281,21 @@ fn decision(step: &Step) -> String {
 
 /// Lists the sources that decide; for layers that refuse their inputs, the sources of each.
 fn summary(derivation: &Derivation, all: bool, names: &ShortNames) -> String {
-    let refuses = |step: &&Step| matches!(step.rule, Rule::Refused { .. }) && !step.from.is_empty();
-    let refused: Vec<&Step> = derivation.steps.iter().filter(refuses).collect();
+    let refused = derivation.steps.iter().filter(|step| matches!(step.rule, Rule::Refused { .. }));
+    let refused: Vec<&Step> = refused.filter(|step| !step.from.is_empty()).collect();
     if refused.is_empty() {
         let asked = derivation.steps.first().map_or(ElementType::Dynamic, |step| step.element_type);
         let count = derivation.sources().count();
         let sources = if count == 1 { "source" } else { "sources" };
-        let list = |most: usize| {
-            let lines =
-                first(derivation.sources(), asked, most, decision).into_iter().map(|line| format!("  {line}\n"));
-            names.fit(&lines.collect::<String>())
-        };
-        let is_short = |most: &usize| list(*most).lines().count() <= MOST_SOURCES + 1;
-        let most = if all { usize::MAX } else { (1..=MOST_SOURCES).rev().find(is_short).unwrap_or(1) };
-        return format!("decided by {count} {sources}:\n{}", list(most));
+        let mut most = if all { usize::MAX } else { MOST_SOURCES };
+        loop {
+            let lines = first(derivation.sources(), asked, most, decision);
+            let list = names.fit(&lines.iter().map(|line| format!("  {line}\n")).collect::<String>());
+            if all || most == 1 || list.lines().count() <= MOST_SOURCES + 1 {
+                return format!("decided by {count} {sources}:\n{list}");
+            }
+            most -= 1;
+        }
     }
     let mut lines = Vec::new();
     // Each search visits everything after it, so few of them are made.
@@ -318,9 +323,9 @@ fn first<'a>(
 ) -> Vec<String> {
     let mut sources: Vec<&Step> = sources.collect();
     // A number gives way to a weight. The page has the same order.
-    let is_number = |step: &Step| step.kind == LayerKind::Constant && step.shape.element_count() == Some(1);
     sources.sort_by_key(|step| {
-        (!matches!(step.rule, Rule::Promotion { .. }), step.element_type != asked, is_number(step))
+        let is_number = step.kind == LayerKind::Constant && step.shape.element_count() == Some(1);
+        (!matches!(step.rule, Rule::Promotion { .. }), step.element_type != asked, is_number)
     });
     let more = sources.len().saturating_sub(most);
     let shown = sources.into_iter().take(most).map(show);

@@ -62,10 +62,9 @@ impl Running {
         let mut command = python_command(python);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut group = Group::start(&mut command)?;
-        let no_pipe = || io::Error::from(io::ErrorKind::BrokenPipe);
-        let requests = group.leader.stdin.take().ok_or_else(no_pipe)?;
-        let mut answers = group.leader.stdout.take().ok_or_else(no_pipe)?;
-        let said = Output::of(group.leader.stderr.take().ok_or_else(no_pipe)?, Part::Last(MOST_SAID))?;
+        let requests = group.leader.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
+        let mut answers = group.leader.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
+        let said = Output::of(group.leader.stderr.take().ok_or(io::ErrorKind::BrokenPipe)?, Part::Last(MOST_SAID))?;
         let (sender, replies) = channel();
         thread::Builder::new().spawn(move || {
             loop {
@@ -83,7 +82,6 @@ impl Running {
     pub(super) fn ask(&mut self, mut head: Value, blobs: &[&[u8]], seconds: u64) -> Result<Reply, RunError> {
         head["blobs"] = blobs.iter().map(|blob| blob.len()).collect();
         let Self { group, requests, replies, said } = self;
-        let broken = |error: io::Error| RunError::Broken(error.to_string());
         thread::scope(|scope| {
             // A process that does not read its requests must not hold up the limit of time.
             let writing = thread::Builder::new().spawn_scoped(scope, || send(requests, &head.to_string(), blobs));
@@ -107,6 +105,10 @@ impl Running {
             reply.and_then(|reply| written.map(|()| reply).map_err(broken))
         })
     }
+}
+
+fn broken(error: io::Error) -> RunError {
+    RunError::Broken(error.to_string())
 }
 
 fn send(requests: &mut ChildStdin, head: &str, blobs: &[&[u8]]) -> io::Result<()> {

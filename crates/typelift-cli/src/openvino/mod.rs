@@ -57,8 +57,7 @@ impl Installations {
 
 /// The Pythons that are tried: the one that was named, else that of the variable, else those on the path.
 fn pythons(named: Option<&Path>) -> Vec<PathBuf> {
-    let variable = || std::env::var_os(VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let named = named.map(Path::to_path_buf).or_else(variable);
+    let named = named.map(Path::to_path_buf).or_else(|| crate::process::variable(VARIABLE));
     named.map_or_else(|| vec!["python3".into(), "python".into()], |python| vec![python])
 }
 

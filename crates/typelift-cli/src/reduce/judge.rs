@@ -42,6 +42,12 @@ impl From<RunError> for Stop {
     }
 }
 
+impl From<std::io::Error> for Stop {
+    fn from(error: std::io::Error) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
 impl Stop {
     pub(super) fn failure(self) -> Failure {
         match self {
@@ -130,12 +136,11 @@ impl Command {
         if is_asked(&self.stop) {
             return Err(Stop::Asked);
         }
-        let broken = |error: &dyn std::fmt::Display| Stop::Failed(error.to_string());
-        let folder = private_folder().map_err(|error| broken(&error))?;
+        let folder = private_folder()?;
         let path = folder.path().join("model.xml");
         save(candidate, &path).map_err(|failure| Stop::Failed(failure.text()))?;
-        let (printed, out) = std::io::pipe().map_err(|error| broken(&error))?;
-        let err = out.try_clone().map_err(|error| broken(&error))?;
+        let (printed, out) = std::io::pipe()?;
+        let err = out.try_clone()?;
         let mut parts = self.parts.iter().map(|part| with_path(part, &path));
         let program = parts.next().unwrap_or_default();
         let mut command = std::process::Command::new(&program);
@@ -145,9 +150,9 @@ impl Command {
         })?;
         // The command owns the other end of the pipe.
         drop(command);
-        let printed = Output::of(printed, Part::First(MOST_OUTPUT)).map_err(|error| broken(&error))?;
+        let printed = Output::of(printed, Part::First(MOST_OUTPUT))?;
         let (begin, limit) = (Instant::now(), Duration::from_secs(self.seconds));
-        let ended = group.wait(|| begin.elapsed() > limit || is_asked(&self.stop)).map_err(|error| broken(&error))?;
+        let ended = group.wait(|| begin.elapsed() > limit || is_asked(&self.stop))?;
         match ended {
             Some(status) => Ok(Ended::With(status, printed.text())),
             None if is_asked(&self.stop) => Err(Stop::Asked),

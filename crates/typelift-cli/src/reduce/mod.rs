@@ -12,7 +12,6 @@ use serde::Serialize;
 use typelift::Model;
 use typelift::convert::strip::{Values, strip_weights};
 use typelift::findings::{Code, FileName, grouped};
-use typelift::graph::EditError;
 use typelift_run::reduce::{Judge, Reduced, Reduction, Step, Stopped, anonymized, kept_texts, layers};
 
 use crate::columns::count;
@@ -239,25 +238,24 @@ impl Args {
             Weights::Random => Some(Values::Random),
             Weights::Keep => None,
         };
-        let refused = |error: EditError| Failure::new(error.to_string());
         if let Some(values) = values {
             let mut changed = safe.models.clone();
             let counts = changed.iter_mut().map(|model| strip_weights(model, values));
-            let counts = counts.collect::<Result<Vec<_>, _>>().map_err(refused)?;
+            let counts = counts.collect::<Result<Vec<_>, _>>().map_err(|error| Failure::new(error.to_string()))?;
             let is_kept = safe.apply("--weights", changed, wanted);
             let count = counts.first().filter(|_| is_kept);
             safe.stripped = count.map(|count| StrippedReport { replaced: count.replaced, kept: count.kept });
         }
         if self.anonymize {
-            let mut changed = match &safe.models[..] {
-                [model, other] => anonymized([model, other]).map_err(refused)?.to_vec(),
+            let changed = match &safe.models[..] {
+                [model, other] => anonymized([model, other]).map(Vec::from),
                 models => models
                     .iter()
                     .map(|model| anonymized([model]))
                     .collect::<Result<Vec<_>, _>>()
-                    .map_err(refused)?
-                    .concat(),
+                    .map(|all| all.concat()),
             };
+            let mut changed = changed.map_err(|error| Failure::new(error.to_string()))?;
             for model in &mut changed {
                 // Nothing but names changed.
                 let _known = typelift::infer(model);

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use typelift::explain::blocks::Blocks;
-use typelift::explain::map::{PrecisionMap, Row, WeightPath};
-use typelift::explain::{Stats, Tensor, TypeCount};
+use typelift::explain::map::{PrecisionMap, Row};
+use typelift::explain::{Stats, Tensor, TypeCount, Weight};
 use typelift::findings::{FileName, Voice, grouped};
-use typelift::shape::{Dim, Formula, Formulas};
+use typelift::shape::{Dim, Formulas};
 use typelift_run::execution::Ran;
 
 use crate::batch::{ARRAY, Inputs, PARAGRAPHS};
@@ -110,9 +110,9 @@ impl Args {
             };
             lengths[at] = length.value();
         }
-        let number = |formula: Option<Formula>| formulas.at(&formula?, &lengths);
+        let [macs, state_bytes] = [macs, state].map(|formula| formulas.at(&formula?, &lengths));
         let given = names.iter().zip(&lengths).filter_map(|(name, length)| Some((name.clone(), (*length)?)));
-        Ok(Some(AtLengths { lengths: given.collect(), macs: number(macs), state_bytes: number(state) }))
+        Ok(Some(AtLengths { lengths: given.collect(), macs, state_bytes }))
     }
 
     /// Prints the statistics of one model, and returns true if it has errors.
@@ -194,8 +194,7 @@ fn headline(file: &str, stats: &Stats) -> String {
 /// Formats a line for each chosen row of the map, with its share of the stored bytes as a bar, its notes below, and all
 /// rows added up at the end.
 fn blocks(map: &[Row], chosen: &[usize], notes: fn(&Row) -> Vec<String>) -> String {
-    let bytes = |row: &Row| row.weights.iter().map(|weight| weight.bytes).sum::<u64>();
-    let all: u64 = map.iter().map(bytes).sum();
+    let all: u64 = map.iter().map(stored_bytes).sum();
     let mut columns =
         Columns::headed([Left, Right, Left, Left, Left], ["blocks", "layers", "", "stored bytes", "computed tensors"]);
     let names = chosen.iter().map(|&at| {
@@ -208,7 +207,7 @@ fn blocks(map: &[Row], chosen: &[usize], notes: fn(&Row) -> Vec<String>) -> Stri
         let row = &map[at];
         let stored = row.weights.iter().map(|weight| format!("{} {}", weight.element_type, grouped(weight.bytes)));
         let stored = stored.collect::<Vec<_>>().join(", ");
-        let bar = if map.len() > 1 { bar(bytes(row) as f64 / all.max(1) as f64) } else { String::new() };
+        let bar = if map.len() > 1 { bar(stored_bytes(row) as f64 / all.max(1) as f64) } else { String::new() };
         columns.push(PLAIN, [name, grouped(row.layers as u64), bar, stored, types(&row.computed)]);
     }
     if map.len() > 1 {
@@ -226,6 +225,10 @@ fn blocks(map: &[Row], chosen: &[usize], notes: fn(&Row) -> Vec<String>) -> Stri
     text
 }
 
+fn stored_bytes(row: &Row) -> u64 {
+    row.weights.iter().map(|weight| weight.bytes).sum()
+}
+
 /// Draws a share of one, in eighths of a character.
 fn bar(share: f64) -> String {
     let eighths = (share * 8.0 * BAR as f64).round() as usize;
@@ -240,14 +243,14 @@ const BAR: usize = 8;
 const MOST_PATHS: usize = 4;
 
 fn notes(row: &Row) -> Vec<String> {
-    let types = |path: &WeightPath| path.types.iter().map(ToString::to_string).collect::<Vec<_>>().join(" → ");
     // A weight that is used in its stored type needs no line.
     let changing: Vec<_> = row.paths.iter().filter(|path| path.types.len() > 1).collect();
     let paths = changing.iter().take(MOST_PATHS);
     let mut notes: Vec<_> = paths
         .map(|path| {
             let scheme = path.scheme.map_or_else(String::new, |scheme| format!(" ({scheme})"));
-            format!("{} × {} → {}{scheme}", grouped(path.constants as u64), types(path), path.operation)
+            let types: String = path.types.iter().map(|ty| format!("{ty} → ")).collect();
+            format!("{} × {types}{}{scheme}", grouped(path.constants as u64), path.operation)
         })
         .collect();
     if changing.len() > MOST_PATHS {
@@ -273,14 +276,12 @@ fn differences(row: &Row) -> Vec<String> {
 
 fn ends(stats: &Stats) -> String {
     let mut columns = Columns::new([Left, Left, Left]);
-    let mut part = |title: &str, ends: &[Tensor]| {
+    for (title, ends) in [("inputs", &stats.inputs), ("outputs", &stats.outputs)] {
         for (at, Tensor { name, element_type, shape, .. }) in ends.iter().enumerate() {
             let title = if at == 0 { title } else { "" };
             columns.push(PLAIN, [title.to_owned(), Clean(name).to_string(), format!("{element_type}{shape}")]);
         }
-    };
-    part("inputs", &stats.inputs);
-    part("outputs", &stats.outputs);
+    }
     "\n".to_owned() + &columns.print()
 }
 
@@ -313,17 +314,19 @@ fn weights(stats: &Stats) -> String {
     let mut columns =
         Columns::headed([Left, Right, Right, Right, Right], ["weights", "constants", "values", "bytes", ""]);
     for weight in &stats.weights {
-        let numbers = [weight.constants as u64, weight.values, weight.bytes].map(grouped);
-        let [constants, values, bytes] = numbers;
+        let [constants, values, bytes] = numbers(weight).map(grouped);
         columns.push(PLAIN, [weight.element_type.to_string(), constants, values, bytes, share(weight.bytes, stats)]);
     }
     if stats.weights.len() > 1 {
-        let sum = |of: fn(&typelift::explain::Weight) -> u64| grouped(stats.weights.iter().map(of).sum());
-        let all = [sum(|weight| weight.constants as u64), sum(|weight| weight.values), sum(|weight| weight.bytes)];
-        let [constants, values, bytes] = all;
+        let sums = [0, 1, 2].map(|column| stats.weights.iter().map(|weight| numbers(weight)[column]).sum());
+        let [constants, values, bytes] = sums.map(grouped);
         columns.push(FAINT, ["all".to_owned(), constants, values, bytes, String::new()]);
     }
     "\n".to_owned() + &columns.print()
+}
+
+fn numbers(weight: &Weight) -> [u64; 3] {
+    [weight.constants as u64, weight.values, weight.bytes]
 }
 
 fn decompressed(stats: &Stats) -> String {

@@ -3,7 +3,7 @@
 use typelift::explain::map::Row;
 use typelift::explain::{LargeTensor, Stats};
 use typelift::findings::grouped;
-use typelift::{Layer, Model, Output, Shapes};
+use typelift::{Model, Shapes};
 
 use super::{AtLengths, FAINT, HEAD, PLAIN, blocks, differences, headline, schemes, share};
 use crate::columns::{Columns, GAP, Side, count};
@@ -63,14 +63,16 @@ pub(super) struct Ends {
 
 impl Ends {
     pub(super) fn new(model: &Model, shapes: &Shapes) -> Self {
-        let named = |layer: &Layer, tensor: Option<Output>| {
-            let what = tensor.map_or_else(String::new, |tensor| lengths::tensor(model, shapes, tensor));
-            format!("{} {what}", model.end_name(layer))
-        };
-        Self {
-            inputs: model.inputs().map(|layer| named(layer, Some(layer.id().output(0)))).collect(),
-            outputs: model.outputs().map(|layer| named(layer, model.graph().producer(layer.id().input(0)))).collect(),
-        }
+        let inputs = model.inputs().map(|layer| (layer, Some(layer.id().output(0))));
+        let outputs = model.outputs().map(|layer| (layer, model.graph().producer(layer.id().input(0))));
+        let [inputs, outputs] = [inputs.collect::<Vec<_>>(), outputs.collect()].map(|ends| {
+            let named = ends.into_iter().map(|(layer, tensor)| {
+                let what = tensor.map_or_else(String::new, |tensor| lengths::tensor(model, shapes, tensor));
+                format!("{} {what}", model.end_name(layer))
+            });
+            named.collect()
+        });
+        Self { inputs, outputs }
     }
 }
 
@@ -85,10 +87,9 @@ fn formulas(stats: &Stats, at: Option<&AtLengths>) -> String {
     }
     if let Some(AtLengths { lengths, macs, state_bytes }) = at {
         let lengths: Vec<String> = lengths.iter().map(|(name, length)| format!("{name} = {length}")).collect();
-        let number = |number: Option<i64>| number.and_then(|number| u64::try_from(number).ok());
-        let macs = number(*macs).map(|macs| format!("{} MACs", short(macs)));
-        let state =
-            number(*state_bytes).filter(|&bytes| bytes > 0).map(|bytes| format!("{} bytes of state", grouped(bytes)));
+        let [macs, state] = [*macs, *state_bytes].map(|number| u64::try_from(number?).ok());
+        let macs = macs.map(|macs| format!("{} MACs", short(macs)));
+        let state = state.filter(|&bytes| bytes > 0).map(|bytes| format!("{} bytes of state", grouped(bytes)));
         let numbers: Vec<String> = macs.into_iter().chain(state).collect();
         let numbers =
             if numbers.is_empty() { "unknown: other lengths matter, too".to_owned() } else { numbers.join(", ") };
