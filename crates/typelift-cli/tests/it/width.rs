@@ -17,12 +17,13 @@ fn printed(columns: usize, arguments: &[&str]) -> String {
 }
 
 const SPLIT: &str = "__module.m.transformer.h.1.attn/prim::ListUnpack/VariadicSplit";
-const VERBS: [&[&str]; 5] = [
+const VERBS: [&[&str]; 6] = [
     &["show", "--around", SPLIT, "gpt2_kv.promote.xml"],
     &["why", "gpt2_kv.promote.xml", SPLIT],
     &["why", "--path", "gpt2_kv.promote.xml", SPLIT],
     &["diff", "bert.promote.xml", "bert.promote.ref.xml"],
     &["stats", "gpt2_kv.promote.xml"],
+    &["why", "--shape", "gru_torch.xml"],
 ];
 
 #[test]
