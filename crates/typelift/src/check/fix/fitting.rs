@@ -173,7 +173,7 @@ pub(super) fn candidates(attribute: &Attr, layer: &Layer) -> Vec<String> {
             let near = |value: &i64| (value.abs_diff(now.unwrap_or_default()), now.is_none() && *value < 0);
             let mut values: Vec<i64> = (-4..=16).chain([24, 32, 64, 128, 256]).collect();
             // A lost sign comes first: of two equal axes, the one with the digits that are written is meant.
-            values.sort_by_key(|value| (now.is_none_or(|now| *value != -now), near(value)));
+            values.sort_by_key(|value| (now.is_none_or(|now| now != -value), near(value)));
             values.iter().map(ToString::to_string).collect()
         }
         AttrKind::Type => ["i64", "i32", "f32", "f16"].map(str::to_owned).to_vec(),
