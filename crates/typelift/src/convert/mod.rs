@@ -75,7 +75,7 @@ pub struct Conversion {
     /// New layouts of outputs, with the computation unchanged.
     #[serde(deserialize_with = "options::layouts")]
     pub output_layouts: Vec<(String, LayoutChange)>,
-    /// The mapping of element types in the whole model: [`Retyping`].
+    /// The mapping of element types in the whole model, including attributes that name types.
     #[serde(deserialize_with = "options::type_map")]
     pub types: TypeMap,
     /// The layers that keep their types.

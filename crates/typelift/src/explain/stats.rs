@@ -370,9 +370,7 @@ impl<'a> Counting<'a> {
             count.constants += 1;
             count.bytes += Census::size(codes);
         }
-        for simulated in schemes::find_simulated(graph, weights) {
-            let Some(floats) = graph.layer(simulated.constant) else { continue };
-            let quantization = simulated.quantization;
+        for (floats, quantization) in schemes::find_simulated(graph, weights) {
             let empty = || SimulatedCount { quantization, constants: 0, bytes: 0 };
             let count = self.simulated.entry(quantization).or_insert_with(empty);
             count.constants += 1;

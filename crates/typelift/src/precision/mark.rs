@@ -9,23 +9,7 @@ use crate::ops::{self, LayerKind};
 /// Marks layers, so that a plugin that computes in f16 or bf16 keeps them in f32. Inputs and outputs of graphs compute
 /// nothing and are not marked. Returns the layers that are newly marked. A model of version 10, which has no marks,
 /// becomes version 11.
-///
-/// # Errors
-/// [`EditError`] if the layers belong to another model.
-///
-/// # Examples
-/// ```
-/// use typelift::edit::precision_marks::{Marks, Spelling};
-/// use typelift::precision::{mark, unmark, Kept};
-/// let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
-/// let kept = Kept::find(&model, &["type:Relu".into()])?;
-/// assert_eq!(mark(&mut model, &kept, Spelling::Both)?[0].name, "relu");
-/// let relu = model.graph().layer(model.graph().find("relu")?).unwrap();
-/// assert!(Marks::of(relu, model.version()).keeps_precision());
-/// assert_eq!(unmark(&mut model, &kept)?.len(), 1);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub fn mark(model: &mut Model, kept: &Kept, spelling: Spelling) -> Result<Vec<LayerRef>, EditError> {
+pub(crate) fn mark(model: &mut Model, kept: &Kept, spelling: Spelling) -> Result<Vec<LayerRef>, EditError> {
     let unmarked = layers(model, kept, |marks| !marks.keeps_precision());
     if !unmarked.is_empty() {
         model.upgrade()?;
@@ -35,10 +19,7 @@ pub fn mark(model: &mut Model, kept: &Kept, spelling: Spelling) -> Result<Vec<La
 }
 
 /// Removes the marks that [`mark`] adds. Returns the layers that had one.
-///
-/// # Errors
-/// [`EditError`] if the layers belong to another model.
-pub fn unmark(model: &mut Model, kept: &Kept) -> Result<Vec<LayerRef>, EditError> {
+pub(crate) fn unmark(model: &mut Model, kept: &Kept) -> Result<Vec<LayerRef>, EditError> {
     let marked = layers(model, kept, Marks::keeps_precision);
     set(model, marked, |marks: &Marks| if marks.is_decompression() { Marks::decompression() } else { Marks::default() })
 }

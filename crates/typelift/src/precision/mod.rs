@@ -16,8 +16,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A [`Retyping`] changes the element types of the whole graph, including attributes that name types. [`Kept`] lists
-//! the layers that keep their types, and [`risks`] lists problems of a narrower type.
+//! [`Conversion::types`](crate::convert::Conversion::types) changes the element types of the whole graph. [`Kept`]
+//! lists the layers that keep their types, and [`risks`] lists problems of a narrower type.
 
 mod apply;
 mod automatic;
@@ -43,8 +43,8 @@ mod view;
 pub use self::compress::{Compression, Like};
 pub use self::keep::{KeepError, KeepPattern, Kept};
 pub use self::map::{TypeMap, TypeMapError};
-pub use self::mark::{mark, unmark};
+pub(crate) use self::mark::{mark, unmark};
 pub use self::plan::{Action, Constant, Loss, Plan, PlanTotals, Reason};
 pub use self::risks::{Risk, risks};
 pub use self::storage::Storage;
-pub use self::types::{Border, Exception, Retyping, RetypingPlan};
+pub(crate) use self::types::{Retyping, RetypingPlan};

@@ -23,7 +23,7 @@ impl RetypingPlan {
     /// # Errors
     /// [`PassError`]: an edit was not possible, and the model is unchanged. If the result has errors, that is a bug in
     /// Typelift, and the model must not be used.
-    pub fn apply(&self, model: &mut Model) -> Result<Vec<Change>, PassError> {
+    pub(crate) fn apply(&self, model: &mut Model) -> Result<Vec<Change>, PassError> {
         let mut changes = Changes::of(model.weights());
         let (version, weights) = (model.version(), Arc::new(model.weights().clone()));
         model.edit(|edit| {

@@ -14,51 +14,30 @@ use crate::ops::{self, AttributeValues, LayerKind, Operation, Outputs, Subject};
 use crate::promotion::passes::{self, Change, PassError};
 
 /// Change of element types in a whole model, except in some layers.
-///
-/// # Examples
-/// ```
-/// use typelift::precision::Retyping;
-/// let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
-/// assert_eq!(typelift::infer(&mut model), []);
-/// let retyping = Retyping { types: "f32=f16".parse()?, ..Retyping::default() };
-/// let plan = retyping.plan(&model);
-/// assert_eq!(plan.exceptions().count(), 0);
-/// plan.apply(&mut model)?;
-/// let y = model.graph().tensor("y")?;
-/// assert_eq!(model.graph().output(y).unwrap().to_string(), "f16[?,4]");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Clone, Debug, Default)]
-pub struct Retyping {
-    /// The mapping of types.
-    pub types: TypeMap,
+pub(crate) struct Retyping {
+    pub(crate) types: TypeMap,
     /// The layers that keep their types.
-    pub kept: Kept,
+    pub(crate) kept: Kept,
     /// True if the inputs and outputs of the model keep their types, and also variables with a declared type.
-    pub keep_io: bool,
+    pub(crate) keep_io: bool,
 }
 
 /// Reason why a layer keeps a type that should change.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Exception {
-    /// The user asked to keep the layer, or a layer that uses this constant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Exception {
+    /// The layer is to be kept, is an end of the model or a variable that is to be kept, is unknown, or is a Convert
+    /// that would no longer round.
     Kept,
-    /// It is an input or output of the model, or a variable, and these keep their types.
-    Interface,
     /// It is a constant with a precision mark.
     Marked,
     /// The operation does not support the new types, or its results have other types.
-    Refused(String),
-    /// A Convert that rounds values; with the new type it would no longer round.
-    Rounds,
-    /// An unknown operation.
-    Unknown,
+    Refused,
 }
 
 /// Plan of a [`Retyping`] for one model.
 #[derive(Clone, Debug, Default)]
-pub struct RetypingPlan {
+pub(crate) struct RetypingPlan {
     pub(super) types: TypeMap,
     pub(super) graphs: Vec<GraphPlan>,
 }
@@ -74,17 +53,14 @@ pub(super) struct GraphPlan {
 }
 
 /// Input whose new type differs from that of its tensor, so that it needs a Convert.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Border {
-    /// The tensor.
-    pub tensor: Output,
-    /// The input.
-    pub input: Input,
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Border {
+    pub(super) tensor: Output,
+    pub(super) input: Input,
     /// The new type of the tensor.
-    pub from: ElementType,
+    pub(super) from: ElementType,
     /// The new type of the input.
-    pub to: ElementType,
+    pub(super) to: ElementType,
 }
 
 /// New input and output types of a layer.
@@ -101,7 +77,7 @@ impl Retyping {
     /// Computes the new types of each layer of an inferred model.
     ///
     /// An operation that does not support the new types keeps its types.
-    pub fn plan(&self, model: &Model) -> RetypingPlan {
+    pub(crate) fn plan(&self, model: &Model) -> RetypingPlan {
         self.plan_with(model, true)
     }
 
@@ -181,18 +157,12 @@ impl RetypingPlan {
         self.graphs.iter().all(|plan| plan.attributes.is_empty() && plan.borders.is_empty())
     }
 
-    /// Iterates over the layers that keep their types, each with its graph and the reason.
-    pub fn exceptions(&self) -> impl Iterator<Item = (&Place, LayerId, &Exception)> {
-        let graphs = self.graphs.iter();
-        graphs.flat_map(|graph| graph.exceptions.iter().map(|(id, exception)| (&graph.place, *id, exception)))
-    }
-
     /// Promotions whose new result type is not the new type of their old one. For example, bf16 with f16 gives
     /// f32, which is mapped to f16.
     pub(crate) fn promotions(&self, model: &Model) -> Vec<(Place, Vec<LayerId>)> {
         let found = self.graphs.iter().filter_map(|plan| {
             let graph = model.graph_at(&plan.place)?;
-            let refused = plan.exceptions.iter().filter(|(_, exception)| matches!(exception, Exception::Refused(_)));
+            let refused = plan.exceptions.iter().filter(|(_, exception)| *exception == Exception::Refused);
             let promotions = refused.map(|(id, _)| *id).filter(|&id| graph.layer(id).is_some_and(ops::is_promotion));
             Some((plan.place.clone(), promotions.collect::<Vec<_>>())).filter(|(_, promotions)| !promotions.is_empty())
         });
@@ -220,11 +190,6 @@ impl RetypingPlan {
             }
         }
         Plan { constants, ..Plan::default() }
-    }
-
-    /// Iterates over the inputs that need a Convert, each with its graph.
-    pub fn borders(&self) -> impl Iterator<Item = (&Place, &Border)> {
-        self.graphs.iter().flat_map(|graph| graph.borders.iter().map(|border| (&graph.place, border)))
     }
 }
 
@@ -310,17 +275,17 @@ impl Planner<'_> {
             return Some(Exception::Kept);
         }
         match ops::kind(layer) {
-            LayerKind::Parameter | LayerKind::Result if *keep_io && is_of_model => Some(Exception::Interface),
+            LayerKind::Parameter | LayerKind::Result if *keep_io && is_of_model => Some(Exception::Kept),
             LayerKind::ReadValue | LayerKind::Assign => {
                 let variable = layer.attribute("variable_id").filter(|name| self.variables.contains(*name));
-                variable.map(|_| Exception::Interface)
+                variable.map(|_| Exception::Kept)
             }
             LayerKind::Constant if self.is_marked(layer) => Some(Exception::Marked),
             LayerKind::Convert | LayerKind::ConvertLike => {
                 let to = layer.outputs().first()?.element_type();
-                rounds(*takes.first()?, to, types.of(to)).then_some(Exception::Rounds)
+                rounds(*takes.first()?, to, types.of(to)).then_some(Exception::Kept)
             }
-            _ if layer.operation().is_none() && layer.bodies().is_empty() => Some(Exception::Unknown),
+            _ if layer.operation().is_none() && layer.bodies().is_empty() => Some(Exception::Kept),
             _ => None,
         }
     }
@@ -348,45 +313,35 @@ impl Planner<'_> {
     fn ask(&mut self, layer: &Layer, takes: &Types, makes: &Types, plan: LayerPlan) -> LayerPlan {
         let new: Types = plan.takes.iter().copied().flatten().collect();
         let attempts = [(&new, &plan.attributes[..]), (&new, &[]), (takes, &plan.attributes[..])];
-        let mut refusal = None;
+        let mut is_refused = false;
         for (takes, attributes) in attempts {
-            if attributes.is_empty() && (refusal.is_some() || takes != &new) {
+            if attributes.is_empty() && (is_refused || takes != &new) {
                 continue;
             }
             match self.outputs(layer, takes, attributes) {
-                Ok(outputs) => {
+                Some(outputs) => {
                     let made: SmallVec<[ElementType; 2]> = outputs.iter().map(|output| output.element_type).collect();
                     let differs = made.iter().zip(&plan.makes).any(|(made, wanted)| made != wanted);
-                    let exception = refusal
-                        .map(Exception::Refused)
-                        .or_else(|| differs.then(|| Exception::Refused(format!("it makes {}", list_types(&made)))));
+                    let exception = (is_refused || differs).then_some(Exception::Refused);
                     let takes = takes.iter().copied().map(Some).collect();
                     return LayerPlan { takes, makes: made, attributes: attributes.into(), exception };
                 }
-                Err(reason) => refusal = refusal.or(Some(reason)),
+                None => is_refused = true,
             }
         }
-        same(takes, makes, refusal.map(Exception::Refused))
+        same(takes, makes, is_refused.then_some(Exception::Refused))
     }
 
-    /// Infers a layer with these input types and attributes.
-    ///
-    /// # Errors
-    /// Types or attributes that the rule refuses.
-    fn outputs(
-        &mut self,
-        layer: &Layer,
-        takes: &Types,
-        attributes: &[(&'static str, ElementType)],
-    ) -> Result<Outputs, String> {
-        let operation = layer.operation().ok_or_else(|| "nothing is known of it".to_owned())?;
+    /// Infers a layer with these input types and attributes; `None` if the rule refuses them.
+    fn outputs(&mut self, layer: &Layer, takes: &Types, attributes: &[(&'static str, ElementType)]) -> Option<Outputs> {
+        let operation = layer.operation()?;
         let layer = with_attributes(layer, attributes);
         let tensors = self.graph.tensors(layer.id());
         let ports: Vec<_> =
             tensors.iter().zip(takes).map(|(port, &ty)| OutputPort::new(ty, port.shape().clone())).collect();
-        let values = AttributeValues::checked(&layer, operation).map_err(|fault| fault.message.to_string())?;
+        let values = AttributeValues::checked(&layer, operation).ok()?;
         let subject = Subject { graph: self.graph, layer: &layer, operation, values: &values, given: None };
-        self.probe.ask(&subject, &ports.iter().collect::<Vec<_>>()).map_err(|fault| fault.message.to_string())
+        self.probe.ask(&subject, &ports.iter().collect::<Vec<_>>()).ok()
     }
 }
 
@@ -430,8 +385,4 @@ fn with_attributes(layer: &Layer, attributes: &[(&'static str, ElementType)]) ->
     let mut changed = layer.clone();
     changed.attributes = layer.attributes().iter().filter(|attribute| !is_other(attribute.name())).cloned().collect();
     attributes.iter().fold(changed, |layer, (name, ty)| layer.with_attribute(name, ty.name()))
-}
-
-fn list_types(types: &[ElementType]) -> String {
-    types.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }

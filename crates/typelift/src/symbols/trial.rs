@@ -58,7 +58,7 @@ impl Shapes {
     }
 
     /// True if static inference accepts these lengths.
-    pub fn loads(&self, model: &Model, lengths: &[i64]) -> bool {
+    pub(crate) fn loads(&self, model: &Model, lengths: &[i64]) -> bool {
         self.with_lengths(model, lengths)
             .is_some_and(|mut model| !infer(&mut model).iter().any(|found| found.is_error()))
     }

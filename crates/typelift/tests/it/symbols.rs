@@ -200,7 +200,7 @@ fn questions_of_users_have_answers() {
         let reason = constraint.because.first().unwrap();
         assert_eq!((&*said, &*reason.operation, constraint.source().unwrap().0), (limit, operation, source), "{text}");
         let lengths = typelift::fitting_lengths(&model, &shapes, 1).unwrap();
-        assert!(shapes.loads(&model, &lengths), "{lengths:?}\n{text}");
+        assert_eq!(inferred(text, &shapes, &model, &lengths).1, [], "{lengths:?}\n{text}");
         assert!(shapes.broken(&lengths).is_empty());
     }
 }
@@ -220,10 +220,9 @@ fn lengths_of_data_differ_from_lengths_of_inputs() {
 /// the layer that is the reason.
 #[test]
 fn a_set_of_shapes_is_tried_before_it_is_offered() {
-    let (model, shapes) = opened(
-        "a = Parameter : f32[?,?]\nb = Parameter : f32[?,8]\ny = MatMul(a, b)\nto = Const([2, -1, 4]) : i64[3]\n\
-         z = Reshape(y, to) {special_zero=false}\nr = Result(z)\n",
-    );
+    let text = "a = Parameter : f32[?,?]\nb = Parameter : f32[?,8]\ny = MatMul(a, b)\nto = Const([2, -1, 4]) : i64[3]\n\
+                z = Reshape(y, to) {special_zero=false}\nr = Result(z)\n";
+    let (model, shapes) = opened(text);
     let ask = |text: &str| {
         let shape: typelift::shape::Shape = text.parse().unwrap();
         shapes.refusals(&model, &[(model.find_input("a").unwrap(), shape)])
@@ -231,7 +230,8 @@ fn a_set_of_shapes_is_tried_before_it_is_offered() {
     let refused = ask("[3,5]");
     assert_eq!(refused, []);
     let lengths = typelift::fitting_lengths(&model, &shapes, 7).unwrap();
-    assert!(shapes.loads(&model, &lengths) && lengths.iter().all(|&length| length >= 7), "{lengths:?}");
+    assert_eq!(inferred(text, &shapes, &model, &lengths).1, []);
+    assert!(lengths.iter().all(|&length| length >= 7), "{lengths:?}");
 
     let (model, shapes) = opened(
         "x = Parameter : f32[?,8]\nto = Const([1, 8, 2]) : i64[3]\ny = Reshape(x, to) {special_zero=false}\nr = Result(y)\n",

@@ -523,7 +523,7 @@ impl Model {
     }
 
     /// Returns the current types and shapes of the model's inputs and outputs.
-    pub fn interface_types(&self) -> Vec<(LayerId, TensorType)> {
+    pub(crate) fn interface_types(&self) -> Vec<(LayerId, TensorType)> {
         let ends = self.inputs().chain(self.outputs());
         ends.filter_map(|layer| Some((layer.id(), self.end_tensor(layer)?.tensor_type()))).collect()
     }

@@ -14,7 +14,8 @@ use serde::{Serialize, Serializer};
 use typelift_promote::{ElementType, Kind};
 
 pub(crate) use self::operand::Operand;
-pub use self::simulated::{Simulated, SimulatedConstant, find_simulated};
+pub use self::simulated::Simulated;
+pub(crate) use self::simulated::find_simulated;
 pub(crate) use self::values::{Dequantized, Values};
 use crate::base::hash::HashSet;
 use crate::edit::numbers::{RUN, runs};

@@ -5,7 +5,7 @@ use std::fmt;
 use typelift_promote::ElementType;
 
 use super::{Operand, Sharing, dims_of, is_convert, name, source};
-use crate::model::graph::{Graph, Layer, LayerId};
+use crate::model::graph::{Graph, Layer};
 use crate::model::weights::Weights;
 use crate::ops;
 
@@ -29,26 +29,13 @@ impl fmt::Display for Simulated {
     }
 }
 
-/// Constant whose values a layer quantizes.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct SimulatedConstant {
-    /// The layer that contains the floats.
-    pub constant: LayerId,
-    /// The FakeQuantize or FakeConvert.
-    pub layer: LayerId,
-    /// The quantization that it simulates.
-    pub quantization: Simulated,
-}
-
 /// Finds the constants of a graph before a FakeQuantize or FakeConvert, in the order of the file. A Convert may lie between.
 /// Types and shapes must be inferred.
-#[must_use]
-pub fn find_simulated(graph: &Graph, weights: &Weights) -> Vec<SimulatedConstant> {
-    graph.layers().filter_map(|layer| recognize(graph, weights, layer)).collect()
+pub(crate) fn find_simulated<'g>(graph: &'g Graph, weights: &Weights) -> impl Iterator<Item = (&'g Layer, Simulated)> {
+    graph.layers().filter_map(|layer| recognize(graph, weights, layer))
 }
 
-fn recognize(graph: &Graph, weights: &Weights, layer: &Layer) -> Option<SimulatedConstant> {
+fn recognize<'g>(graph: &'g Graph, weights: &Weights, layer: &Layer) -> Option<(&'g Layer, Simulated)> {
     let operand = match name(layer) {
         "FakeQuantize" => 2,
         "FakeConvert" => 1,
@@ -63,6 +50,5 @@ fn recognize(graph: &Graph, weights: &Weights, layer: &Layer) -> Option<Simulate
         Some(levels) => Simulated::Levels(levels.trim().parse().ok()?, sharing),
         None => Simulated::Type(layer.named_type("destination_type")?, sharing),
     };
-    let found = SimulatedConstant { constant: constant.id(), layer: layer.id(), quantization };
-    ops::is_constant(constant).then_some(found)
+    ops::is_constant(constant).then_some((constant, quantization))
 }
