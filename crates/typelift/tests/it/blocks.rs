@@ -380,6 +380,53 @@ fn a_sibling_with_exchanged_inputs_is_different() {
     assert_eq!(differs(5), ["", "", "", "", "", "`attn` reads `k/linear`, where its siblings read `q/linear`"]);
 }
 
+/// A bypassed block was listed after its siblings, and the block after it was said to differ. Exchanged inputs were equal.
+#[test]
+fn a_bypassed_block_and_exchanged_inputs_are_named() {
+    let differs = |source: &dyn Fn(usize) -> (usize, usize, [&'static str; 2])| {
+        let block = |at: usize| {
+            let (back, past, [one, two]) = source(at);
+            let before = at.checked_sub(back).map_or("x".to_owned(), |at| format!("m.layers.{at}.out"));
+            format!(
+                "m.layers.{at}.a = ReLU({before})\nm.layers.{at}.cat = Concat(past.{past}.key, m.layers.{at}.a) {{axis=0}}\n\
+                 m.layers.{at}.b = Subtract(m.layers.{at}.cat, {one})\nm.layers.{at}.c = Power(m.layers.{at}.b, {two})\n\
+                 m.layers.{at}.out = Add(m.layers.{at}.c, {before})\n"
+            )
+        };
+        let ends: String = (0..6).map(|at| format!("past.{at}.key = Parameter : f32[?,2]\n")).collect();
+        let blocks: String = (0..6).map(block).collect();
+        let text = format!(
+            "x = Parameter : f32[?,2]\ncos = Parameter : f32[1,2]\nsin = Parameter : f32[1,2]\n{ends}{blocks}y = Result(m.layers.5.out)\n"
+        );
+        let mut model = Model::from_text(&text).unwrap();
+        assert_eq!(typelift::infer(&mut model), []);
+        let blocks = Blocks::new(&model).list.into_iter().filter(|block| block.number.is_some());
+        blocks.map(|block| (block.number.unwrap(), block.differs.join("; "))).collect::<Vec<_>>()
+    };
+    let expected = |odd: &[(u64, &str)]| {
+        let word = |at| odd.iter().find(|(number, _)| *number == at).map_or("", |(_, word)| word);
+        (0..6).map(|at| (at, word(at).to_owned())).collect::<Vec<_>>()
+    };
+    let pair = ["cos", "sin"];
+    assert_eq!(differs(&|at| (1, at, pair)), expected(&[]));
+    let bypassed = "is bypassed: no layer after it reads it";
+    assert_eq!(differs(&|at| (if at == 4 { 2 } else { 1 }, at, pair)), expected(&[(3, bypassed)]));
+    let [three, four] =
+        [4, 3].map(|past| format!("`cat` reads `past.{past}.key`, where its siblings read `past.#.key`"));
+    let exchanged = |at| {
+        if at == 3 {
+            4
+        } else if at == 4 {
+            3
+        } else {
+            at
+        }
+    };
+    assert_eq!(differs(&|at| (1, exchanged(at), pair)), expected(&[(3, &three), (4, &four)]));
+    let words = "`b` reads `sin`, where its siblings read `cos`";
+    assert_eq!(differs(&|at| (1, at, if at == 2 { ["sin", "cos"] } else { pair })), expected(&[(2, words)]));
+}
+
 /// The position bias that the first block of T5 computes for the others was a list of 30 counts.
 #[test]
 fn a_block_that_computes_for_its_siblings_says_so_first() {

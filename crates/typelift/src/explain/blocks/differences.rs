@@ -119,14 +119,22 @@ fn compare(flow: Flow<'_>, blocks: &[&Block]) -> Vec<Vec<String>> {
             None => kinds.push((form, vec![at])),
         }
     }
-    let mut words = vec![Vec::new(); forms.len()];
+    let bypassed =
+        forms.iter().map(|form| form.wiring.is_bypassed.then(|| "is bypassed: no layer after it reads it".to_owned()));
+    let mut words: Vec<Vec<String>> = bypassed
+        .zip(wiring::misnumbered(flow, blocks))
+        .map(|(one, other)| one.into_iter().chain(other).collect())
+        .collect();
     let Some((usual, alike)) = usual(flow, &kinds, blocks) else {
         let Some(first) = blocks.first() else { return words };
         let family = short(&first.name).trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches(['.', '/']);
         let family =
             if [NAMELESS, "block", "blocks"].contains(&family) { String::new() } else { format!(" of {family}") };
-        words[0] =
-            vec![format!("the {} blocks{family} differ from each other: {}", forms.len(), aspects(&kinds, blocks))];
+        words[0].push(format!(
+            "the {} blocks{family} differ from each other: {}",
+            forms.len(),
+            aspects(&kinds, blocks)
+        ));
         return words;
     };
     for (form, members) in kinds.iter().filter(|(form, _)| *form != usual) {

@@ -1,8 +1,10 @@
 //! Wiring of sibling blocks: the tensors that each layer reads.
 
+use std::sync::Arc;
+
 use super::Block;
 use crate::base::hash::{self, HashMap, HashSet};
-use crate::infer::blocks::{Role, SEPARATORS, module_of, plain};
+use crate::infer::blocks::{Role, SEPARATORS, module_of, number_of, plain};
 use crate::model::graph::{Graph, Layer, LayerId, LayerMap, Output};
 
 /// A graph with the roles of its layers.
@@ -27,6 +29,10 @@ pub(crate) struct Wiring {
     hashes: Vec<u64>,
     /// The number of its tensors that several siblings read.
     pub(super) lent: usize,
+    /// The tensors that most siblings read.
+    shared: Arc<HashSet<Output>>,
+    /// True for a block of a chain that no data leaves.
+    pub(super) is_bypassed: bool,
 }
 
 impl PartialEq for Wiring {
@@ -37,14 +43,24 @@ impl PartialEq for Wiring {
 
 /// Finds the wiring of siblings.
 ///
-/// A source outside of a block is known by the number of siblings between. A tensor that most siblings read is the same
-/// for all of them. In a chain of blocks, the first one reads another tensor where its siblings read the block before.
+/// A source outside of a block is known by the number of siblings between, without bypassed ones. A tensor that most
+/// siblings read is the same for all of them. In a chain of blocks, the first one reads another tensor where its siblings
+/// read the block before.
 pub(super) fn of(flow: Flow<'_>, siblings: &[&Block]) -> Vec<Wiring> {
     let data = |block: &Block| block.layers.iter().copied().filter(|&id| flow.is_data(id)).collect::<Vec<_>>();
     let layers: Vec<Vec<LayerId>> = siblings.iter().map(|block| data(block)).collect();
     let owners: HashMap<LayerId, usize> =
         layers.iter().enumerate().flat_map(|(at, layers)| layers.iter().map(move |&id| (id, at))).collect();
-    // The number of other siblings that read a tensor, and the last of them.
+    // The last block may lead to nothing but a Result of its own.
+    let is_left = |(at, layers): (usize, &Vec<LayerId>)| {
+        let mut users = layers.iter().flat_map(|&id| flow.graph.users(id));
+        at + 1 == siblings.len() || users.any(|user| owners.get(&user) != Some(&at))
+    };
+    let is_left: Vec<bool> = layers.iter().enumerate().map(is_left).collect();
+    // The number of blocks before each one that data leaves.
+    let sum = |sum: &mut usize, is_left: &bool| Some(std::mem::replace(sum, *sum + usize::from(*is_left)));
+    let place: Vec<usize> = is_left.iter().chain([&false]).scan(0, sum).collect();
+    // The number of other siblings that read a tensor and that data leaves, and the last of them.
     let mut readers = HashMap::<Output, (usize, usize)>::default();
     let mut is_chain = false;
     for (at, &id) in layers.iter().enumerate().flat_map(|(at, layers)| layers.iter().map(move |id| (at, id))) {
@@ -53,21 +69,29 @@ pub(super) fn of(flow: Flow<'_>, siblings: &[&Block]) -> Vec<Wiring> {
             if owner != Some(at) {
                 is_chain |= owner.is_some_and(|owner| owner + 1 == at);
                 let (count, last) = readers.entry(source).or_insert((0, usize::MAX));
-                *count += usize::from(*last != at);
+                *count += usize::from(*last != at && is_left[at]);
                 *last = at;
             }
         }
     }
-    let is_shared = |source: &Output| {
-        let possible = siblings.len() - owners.get(&source.layer).map_or(0, |owner| owner + 1);
-        readers.get(source).is_some_and(|&(count, _)| count > 1 && count * 2 > possible)
-    };
+    let shared = readers.iter().filter(|&(source, &(count, _))| {
+        let possible = place[siblings.len()] - owners.get(&source.layer).map_or(0, |owner| place[owner + 1]);
+        count > 1 && count * 2 > possible
+    });
+    let shared = Arc::new(HashSet::from_iter(shared.map(|(source, _)| *source)));
     let from_outside = |source: Output, reader: usize| match owners.get(&source.layer) {
-        _ if is_shared(&source) => 0,
-        Some(&owner) => reader.abs_diff(owner) as u64,
+        _ if shared.contains(&source) => hash::of((source.layer, source.port)),
+        Some(&owner) => place[reader].abs_diff(place[owner]) as u64,
         None if reader == 0 && is_chain => 1,
         None => u64::MAX,
     };
+    // An input of the model is known by its name, if most siblings have one of that name and their number.
+    let ends = |at: usize| layers[at].iter().filter_map(|&id| flow.graph.layer(id)).filter(|it| it.inputs().is_empty());
+    let mut patterns = HashMap::<String, usize>::default();
+    for (at, block) in siblings.iter().enumerate() {
+        ends(at).for_each(|end| *patterns.entry(pattern(end.name(), &block.name)).or_default() += 1);
+    }
+    patterns.retain(|pattern, count| *count * 2 > siblings.len() && pattern.contains('#'));
     let mut wirings = Vec::new();
     for (at, layers) in layers.iter().enumerate() {
         let hashes = |module: &dyn Fn(&Layer) -> u64| {
@@ -93,13 +117,20 @@ pub(super) fn of(flow: Flow<'_>, siblings: &[&Block]) -> Vec<Wiring> {
         let equal: HashSet<LayerId> = equal.collect();
         let block = plain(&siblings[at].name);
         let module = |layer: &Layer| hash::of(module_of(layer.name(), block).map(|name| &name[block.len()..]));
-        if !equal.is_empty() {
-            wiring.layers = hashes(&|layer| if equal.contains(&layer.id()) { module(layer) } else { 0 });
+        let word = |layer: &Layer| match pattern(layer.name(), block) {
+            end if layer.inputs().is_empty() && patterns.keys().any(|it| letters(it).eq(letters(&end))) => {
+                hash::of(end)
+            }
+            _ if equal.contains(&layer.id()) => module(layer),
+            _ => 0,
+        };
+        if !equal.is_empty() || !patterns.is_empty() {
+            wiring.layers = hashes(&word);
         }
         wiring.hashes = wiring.layers.iter().map(|&(hash, _)| hash).collect();
         wiring.hashes.sort_unstable();
-        let lent = readers.keys().filter(|source| owners.get(&source.layer) == Some(&at) && is_shared(source));
-        wiring.lent = lent.count();
+        wiring.lent = shared.iter().filter(|source| owners.get(&source.layer) == Some(&at)).count();
+        (wiring.shared, wiring.is_bypassed) = (shared.clone(), is_chain && !is_left[at]);
         wirings.push(wiring);
     }
     wirings
@@ -170,7 +201,8 @@ fn named(blocks: &[&Block], at: usize, layer: &Layer) -> Option<String> {
     let owner = owners.find(|&owner| blocks[owner].layers.contains(&layer.id()));
     let inner = owner.and_then(|owner| Some((owner, name.strip_prefix(plain(&blocks[owner].name))?)));
     let Some((owner, inner)) = inner else {
-        return (!name.contains(|c: char| c.is_ascii_digit())).then(|| format!("`{name}`"));
+        let name = pattern(name, &blocks[at].name);
+        return (name.contains('#') || !name.contains(|c: char| c.is_ascii_digit())).then(|| format!("`{name}`"));
     };
     let inner = inner.trim_start_matches(SEPARATORS);
     Some(match at.checked_sub(owner) {
@@ -186,8 +218,10 @@ fn read(flow: Flow<'_>, blocks: &[&Block], at: usize, layer: &Layer) -> Reads {
         let source = flow.graph.layer(tensor.layer)?;
         let of_port =
             |name| if source.outputs().len() > 1 { format!("output {} of {name}", tensor.port) } else { name };
-        let name = named(blocks, at, source).map(of_port);
-        let own = name.clone().unwrap_or_else(|| of_port(format!("`{}`", plain(source.name()))));
+        let own = of_port(format!("`{}`", plain(source.name())));
+        let is_shared = blocks[at].form.wiring.shared.contains(&tensor);
+        let name = if is_shared { Some(own.clone()) } else { named(blocks, at, source).map(of_port) };
+        let own = name.clone().unwrap_or(own);
         Some(Read { tensor, name, own, ty: source.ty().to_owned() })
     });
     (named(blocks, at, layer), inputs.collect())
@@ -198,4 +232,49 @@ pub(super) fn reads(flow: Flow<'_>, blocks: &[&Block], at: usize) -> HashMap<Str
     let layers = blocks[at].layers.iter().filter_map(|&id| flow.graph.layer(id));
     let reads = layers.filter(|layer| flow.is_data(layer.id())).map(|layer| read(flow, blocks, at, layer));
     reads.filter_map(|(name, reads)| Some((name?, reads))).collect()
+}
+
+/// Finds for each block a constant that has the name of a sibling, `layers.4.q.weight`, if this block has one, too.
+pub(super) fn misnumbered(flow: Flow<'_>, blocks: &[&Block]) -> Vec<Option<String>> {
+    let mut existing = None;
+    let odd = blocks.iter().map(|block| {
+        let own = plain(&block.name);
+        let layers = block.layers.iter().filter_map(|&id| flow.graph.layer(id));
+        let mut read =
+            layers.flat_map(|layer| flow.graph.feeds(layer.id()).into_iter().flatten().map(move |it| (layer, it.0)));
+        read.find_map(|(layer, source)| {
+            let name = plain(source.name());
+            let is_odd = |inner: &&str| {
+                flow.roles.get(source.id()) == Some(&Role::Stored) && name.strip_prefix(own) != Some(inner)
+            };
+            let inner = inner_of(name, own).filter(is_odd)?;
+            let existing = existing.get_or_insert_with(|| flow.graph.layers().map(|it| plain(it.name())).collect());
+            let has_own = HashSet::contains(existing, &*format!("{own}{inner}"));
+            has_own.then(|| format!("`{}` reads `{name}`, a constant of another block", plain(layer.name())))
+        })
+    });
+    odd.collect()
+}
+
+/// The rest of a name after the name of a block or of its sibling: `.q.weight` of `layers.4.q.weight` for `layers.3`.
+fn inner_of<'a>(name: &'a str, block: &str) -> Option<&'a str> {
+    let is_digit = |c: char| c.is_ascii_digit();
+    let rest = name.strip_prefix(plain(block).trim_end_matches(is_digit))?;
+    let inner = rest.trim_start_matches(is_digit);
+    (inner.len() < rest.len() && inner.starts_with(SEPARATORS)).then_some(inner)
+}
+
+fn letters(name: &str) -> impl Iterator<Item = char> {
+    name.chars().filter(|c| !c.is_ascii_digit() && *c != '#')
+}
+
+/// Replaces each number in a name that is that of its block by `#`.
+fn pattern(name: &str, block: &str) -> String {
+    let (number, is_digit) = (number_of(block), |c: char| c.is_ascii_digit());
+    let parts = name.split_inclusive(|c: char| !is_digit(c)).map(|part| {
+        let digits = part.trim_end_matches(|c: char| !is_digit(c));
+        let is_own = digits.parse().is_ok_and(|it: u64| Some(it) == number);
+        if is_own { format!("#{}", &part[digits.len()..]) } else { part.to_owned() }
+    });
+    parts.collect()
 }

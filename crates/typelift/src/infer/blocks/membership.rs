@@ -13,6 +13,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::names::{Names, plain};
+use super::parts::number_of;
 use crate::base::hash::HashMap;
 use crate::model::graph::{Graph, Layer, LayerId, LayerMap, numbered_prefix};
 
@@ -45,7 +46,7 @@ type Reach = Option<(usize, usize)>;
 impl Membership {
     /// Finds the blocks of a graph; `order` are its data layers in topological order.
     pub(super) fn new(graph: &Graph, order: &[&Layer], names: &Names<'_>) -> Self {
-        let blocks = blocks(order, names);
+        let blocks = blocks(graph, order, names);
         let by_name = blocks.iter().enumerate().map(|(at, block)| (plain(&block.name).to_owned(), at)).collect();
         let mut found = Self { gaps: vec![Vec::new(); blocks.len() + 1], blocks, by_name };
         let mut of = LayerMap::new(graph);
@@ -79,16 +80,35 @@ fn stem(name: &str) -> &str {
     name.trim_end_matches(|c: char| c.is_ascii_digit())
 }
 
-/// Finds the blocks in the names of layers, in topological order. A block needs a few layers and a sibling. A family
-/// begins where its first block ends: a decoder that looks at its own input first is after the encoder.
-fn blocks(order: &[&Layer], names: &Names<'_>) -> Vec<Block> {
+/// Finds the blocks in the names of layers, in topological order. A block needs a few layers and a sibling; one layer is
+/// enough if a neighbour has the same one. A family begins where its first block ends: a decoder that looks at its own
+/// input first is after the encoder. Blocks at the same depth are in the order of their numbers, a bypassed one too.
+fn blocks(graph: &Graph, order: &[&Layer], names: &Names<'_>) -> Vec<Block> {
     let mut places = BTreeMap::<&str, Vec<usize>>::new();
+    // The most blocks before a layer, and before the layers of a block.
+    let (mut levels, mut depths) = (LayerMap::new(graph), HashMap::<&str, usize>::default());
     for (at, layer) in order.iter().enumerate() {
-        if let Some(prefix) = names.get(layer.id()).and_then(numbered_prefix) {
+        let own = names.get(layer.id()).and_then(numbered_prefix);
+        let feeds = graph.feeds(layer.id()).into_iter().flatten().filter_map(|(from, _)| levels.get(from.id()));
+        let behind =
+            feeds.map(|&(block, level): &(Option<&str>, usize)| level + usize::from(block.is_some() && block != own));
+        let level = behind.max().unwrap_or(0);
+        levels.insert(layer.id(), (own, level));
+        if let Some(prefix) = own {
             places.entry(prefix).or_default().push(at);
+            depths.entry(prefix).and_modify(|depth| *depth = level.max(*depth)).or_insert(level);
         }
     }
-    places.retain(|_, places| places.len() >= LEAST_OF_SIBLING);
+    let is_sibling = |block: &str, own: usize| {
+        let Some((inner, number)) = order[own].name().strip_prefix(block).zip(number_of(block)) else { return false };
+        [number.checked_sub(1), number.checked_add(1)].into_iter().flatten().any(|number| {
+            let other = format!("{}{number}", stem(block));
+            places.get(&*other).into_iter().flatten().any(|&at| order[at].name().strip_prefix(&other) == Some(inner))
+        })
+    };
+    let small = places.iter().filter(|(name, own)| own.len() < LEAST_OF_SIBLING && !is_sibling(name, own[0]));
+    let small: Vec<&str> = small.map(|(name, _)| *name).collect();
+    places.retain(|name, _| small.binary_search(name).is_err());
     let mut families = BTreeMap::<&str, usize>::new();
     let large = places.iter().filter(|(_, places)| places.len() >= LEAST);
     large.for_each(|(name, _)| *families.entry(stem(name)).or_default() += 1);
@@ -101,10 +121,10 @@ fn blocks(order: &[&Layer], names: &Names<'_>) -> Vec<Block> {
     for (family, name, places) in siblings {
         let end = places.last().copied().unwrap_or(0);
         first.entry(family).and_modify(|known| *known = end.min(*known)).or_insert(end);
-        found.push((places[places.len() / 2], family, name));
+        found.push((family, depths.get(name), number_of(name), name));
     }
-    found.sort_by_key(|&(place, family, _)| (first.get(&family).copied(), family, place));
-    found.into_iter().map(|(_, family, name)| Block { name: name.to_owned(), family, layers: Vec::new() }).collect()
+    found.sort_by_key(|&(family, depth, number, _)| (first.get(&family).copied(), family, depth, number));
+    found.into_iter().map(|(family, .., name)| Block { name: name.to_owned(), family, layers: Vec::new() }).collect()
 }
 
 fn siblings(blocks: &[Block]) -> Vec<(usize, usize)> {
