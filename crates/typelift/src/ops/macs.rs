@@ -42,7 +42,7 @@ pub fn macs(graph: &Graph, layer: &Layer) -> Macs {
     let output = layer.outputs().first().map_or_else(Shape::dynamic, |port| port.shape().clone());
     let is_open = inputs.iter().chain([&output]).any(|shape| !shape.is_static());
     let dims: Vec<_> = inputs.iter().map(Shape::dims).collect();
-    let count = products(layer, &dims, output.dims())
+    let count = products(layer, &dims, output.dims(), |dim| dim.value().is_some())
         .and_then(|products| products.iter().try_fold(0_u64, |sum, factors| sum.checked_add(least_count(factors)?)));
     Macs { count: count.unwrap_or(0), is_least: is_open || count.is_none() }
 }
@@ -71,17 +71,27 @@ const HAVE_MACS: &[&str] = &[
 ];
 
 /// The multiply-accumulate operations of a layer as a sum of products of lengths; `None` if a shape is missing.
-pub(crate) fn products<D: Clone>(layer: &Layer, inputs: &[Option<&[D]>], output: Option<&[D]>) -> Option<Vec<Vec<D>>> {
+/// A product takes the common length of its inputs from the one where it is known.
+pub(crate) fn products<D: Clone>(
+    layer: &Layer,
+    inputs: &[Option<&[D]>],
+    output: Option<&[D]>,
+    is_known: impl Fn(&D) -> bool,
+) -> Option<Vec<Vec<D>>> {
     let dims = |input: usize| inputs.get(input).copied().flatten();
     // The values of one tensor, each with the lengths of another one from an axis on.
     let of = |one: &[D], other: &[D], from: usize| Some(vec![[one, other.get(from..)?].concat()]);
     let name = layer.operation().map_or("", |row| row.name);
     match name {
         "MatMul" => {
-            let a = dims(0)?;
-            let is_transposed = a.len() > 1 && layer.attribute("transpose_a").is_some_and(|it| it.trim() == "true");
-            let inner = a.len().checked_sub(if is_transposed { 2 } else { 1 })?;
-            of(output?, &a[inner..=inner], 0)
+            let inner = |input: usize, attribute: &str| {
+                let dims = dims(input)?;
+                let is_transposed = layer.attribute(attribute).is_some_and(|it| it.trim() == "true");
+                let back = if dims.len() > 1 && is_transposed == (input == 0) { 2 } else { 1 };
+                dims.get(dims.len().checked_sub(back)?..)?.get(..1)
+            };
+            let (a, b) = (inner(0, "transpose_a"), inner(1, "transpose_b"));
+            of(output?, a.filter(|a| is_known(&a[0])).or(b.filter(|b| is_known(&b[0]))).or(a)?, 0)
         }
         "Einsum" => einsum(layer.attribute("equation")?, inputs),
         // Filters are [outputs, inputs, …], with groups first.

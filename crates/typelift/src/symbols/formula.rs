@@ -186,7 +186,9 @@ impl<'m> Formulas<'m> {
             .collect();
         let output = all.pop().flatten();
         let inputs: Vec<Option<&[Option<Expr>]>> = all.iter().map(Option::as_deref).collect();
-        let products = ops::products(layer, &inputs, output.as_deref());
+        let products = ops::products(layer, &inputs, output.as_deref(), |length| {
+            length.is_some_and(|length| self.arena.value(length).is_some())
+        });
         let sum = products.and_then(|products| {
             let mut sum = self.arena.number(0);
             for factors in products {
