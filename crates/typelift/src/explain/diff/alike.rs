@@ -1,8 +1,9 @@
 //! Groups of equal changes in many layers, for example one in each block of a model.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{Change, ChangeKind};
+use crate::infer::blocks::plain;
 use crate::model::graph::numbered_prefix;
 
 /// Equal changes to similar layers: in the blocks of one family, or outside of blocks.
@@ -49,6 +50,15 @@ pub fn alike<'a>(changes: impl IntoIterator<Item = &'a Change>) -> Vec<Alike<'a>
             *alike[place].blocks.entry(number).or_default() += 1;
         }
     }
+    // A family has its last word as its name, and more words as far as another family ends in the same ones.
+    let families: BTreeSet<String> = alike.iter().map(|it| it.family.clone()).collect();
+    for family in alike.iter_mut().map(|it| &mut it.family).filter(|family| !family.is_empty()) {
+        let words = family[..family.len() - 1].rmatch_indices(['.', '/']).map(|(at, _)| &family[at + 1..]);
+        let mut words = words.filter(|end| families.iter().filter(|other| other.ends_with(end)).count() == 1);
+        if let Some(short) = words.next().map(str::to_owned) {
+            *family = short;
+        }
+    }
     alike
 }
 
@@ -76,14 +86,14 @@ impl Alike<'_> {
     }
 }
 
-/// The family and the number of the block of a change: `layers.` and 12 for `model.layers.12.mlp/Add`.
+/// The family and the number of the block of a change: `model.layers.` and 12 for `model.layers.12.mlp/Add`.
 fn block(change: &Change) -> Option<(&str, u64)> {
     // A layer in a body is in the block of the layer around it.
     let prefix = change.block.as_deref().or_else(|| numbered_prefix(&change.path))?;
+    // A layer named after another one has the module of that one: `a/__module.layers.0`.
+    let prefix = plain(&prefix[prefix.rfind("__module.").unwrap_or(0)..]);
     let family = prefix.trim_end_matches(|c: char| c.is_ascii_digit());
-    let number = prefix[family.len()..].parse().ok()?;
-    let name = family[..family.len().saturating_sub(1)].rfind(['.', '/']).map_or(0, |at| at + 1);
-    Some((&family[name..], number))
+    Some((family, prefix[family.len()..].parse().ok()?))
 }
 
 /// Describes a change without names and shapes.

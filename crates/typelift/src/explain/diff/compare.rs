@@ -15,7 +15,7 @@ use crate::base::span::Lines;
 use crate::edit::precision_marks::Marks;
 use crate::findings::LayerRef;
 use crate::infer::blocks;
-use crate::model::graph::{Body, Direction, Layer, LayerId, Model, Place};
+use crate::model::graph::{Body, Direction, Layer, LayerId, Model, Place, numbered_prefix};
 use crate::ops::{self, Operation};
 use crate::precision::schemes::Scheme;
 
@@ -251,10 +251,17 @@ impl<'a> Comparison<'a> {
                 let numbered = parts.iter().filter(|part| part.number.is_some());
                 let names: HashMap<LayerId, &str> =
                     numbered.flat_map(|part| part.layers.iter().map(|&id| (id, part.name.as_str()))).collect();
+                let is_read =
+                    |(id, name): &(&LayerId, &&str)| graph.users(**id).any(|user| names.get(&user) != Some(name));
+                let read: HashSet<&str> = names.iter().filter(is_read).map(|(_, name)| *name).collect();
+                let unread: HashSet<&str> = names.values().copied().filter(|name| !read.contains(name)).collect();
                 for (_, change) in self.changes.iter_mut().filter(|(_, change)| change.layer.place == place) {
                     if is_of(change, at) {
                         change.block = names.get(&change.layer.id).map(|&name| name.to_owned());
                         change.is_stored = roles.get(change.layer.id) == Some(&blocks::Role::Stored);
+                        let old = change.before.as_deref().filter(|_| change.kind == ChangeKind::Input);
+                        let old = old.and_then(numbered_prefix).filter(|&old| unread.contains(old));
+                        change.bypassed = old.filter(|_| change.block.as_deref() != old).map(str::to_owned);
                     }
                 }
             }
@@ -290,6 +297,7 @@ impl<'a> Comparison<'a> {
             is_stored: false,
             is_merged: false,
             into: None,
+            bypassed: None,
             follows: Vec::new(),
         };
         self.changes.push((place, change));

@@ -58,7 +58,9 @@ impl Diff {
         let mut lines = self.blocks();
         lines.extend(stored(&apart.iter().filter(is_stored).copied().collect::<Vec<_>>()));
         let rest = apart.iter().filter(|change| !is_stored(change) && !is_named(change)).copied();
-        let (merged, rest): (Vec<&Change>, Vec<_>) = rest.partition(|change| change.is_merged);
+        let (bypassing, rest): (Vec<&Change>, Vec<_>) = rest.partition(|change| change.bypassed.is_some());
+        lines.extend(bypassed(bypassing));
+        let (merged, rest): (Vec<&Change>, Vec<_>) = rest.into_iter().partition(|change| change.is_merged);
         let (mut groups, constants) = rewritten(rest);
         groups.extend(equal_constants(merged));
         groups.sort_by_key(|line| std::cmp::Reverse(line.changes.len()));
@@ -134,6 +136,16 @@ impl Diff {
         };
         families.into_iter().map(line).collect()
     }
+}
+
+/// Describes blocks that still exist, and that no other block reads any more.
+fn bypassed(changes: Vec<&Change>) -> Vec<StoryLine<'_>> {
+    let mut blocks = BTreeMap::<&str, Vec<&Change>>::new();
+    for change in changes {
+        blocks.entry(change.bypassed.as_deref().unwrap_or_default()).or_default().push(change);
+    }
+    let line = |(block, changes)| StoryLine { text: format!("bypassed: {}", plain(block)), changes };
+    blocks.into_iter().map(line).collect()
 }
 
 /// True for constants that were added or removed.
@@ -243,20 +255,24 @@ fn line<'a>(group: &Alike<'a>) -> StoryLine<'a> {
         Some(ChangeKind::Removed) => "removed",
         _ => "changed",
     };
-    let places =
-        match (&group.changes[..], first.and_then(|change| Some((change.before.as_ref()?, change.after.as_ref()?)))) {
-            ([change], Some((before, after))) if change.kind == ChangeKind::Input => {
-                let [old, new] = [before, after].map(|name| module(name));
-                let (old, new) = if old == new { (before.as_str(), after.as_str()) } else { (old, new) };
-                format!(" in {}: {old} → {new}", module(&change.path))
-            }
-            ([change], _) if change.operation == "Const" => {
-                let values = change.values.as_ref().map_or_else(String::new, |values| format!(", {values}"));
-                format!(" in {}{values}", change.path)
-            }
-            ([_], _) => String::new(),
-            _ => format!(", {}", group.places()),
-        };
+    let sides = |change: &&Change| {
+        let (before, after) = (change.before.as_deref()?, change.after.as_deref()?);
+        let (old, new) = (module(before), module(after));
+        let (old, new) = if old == new { (before, after) } else { (old, new) };
+        (change.kind == ChangeKind::Input).then(|| format!("{old} → {new}"))
+    };
+    let inputs: Vec<String> = group.changes.iter().filter_map(sides).collect();
+    let places = match &group.changes[..] {
+        [change] if inputs.len() == 1 => format!(" in {}: {}", module(&change.path), inputs[0]),
+        [change] if change.operation == "Const" => {
+            let values = change.values.as_ref().map_or_else(String::new, |values| format!(", {values}"));
+            format!(" in {}{values}", change.path)
+        }
+        [_] if group.blocks.is_empty() => String::new(),
+        [_] => format!(" in {}", group.range()),
+        [_, _] if inputs.len() == 2 => format!(", {}: {}", group.places(), inputs.join(", ")),
+        _ => format!(", {}", group.places()),
+    };
     StoryLine { text: format!("{word}: {}{places}", group.what), changes: group.changes.clone() }
 }
 

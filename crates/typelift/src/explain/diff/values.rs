@@ -80,7 +80,8 @@ pub(super) fn shown(constant: &Layer, weights: &Weights) -> String {
     let count = constant.outputs().first().and_then(|port| port.shape().element_count());
     let numbers = count.filter(|&count| count <= FEW).and_then(|_| constant.numbers(weights));
     numbers.map_or_else(String::new, |numbers| {
-        let numbers: Vec<_> = numbers.iter().map(ToString::to_string).collect();
+        let element_type = constant.outputs().first().map_or(ElementType::Dynamic, OutputPort::element_type);
+        let numbers: Vec<_> = numbers.iter().map(|&number| digits(number, element_type)).collect();
         format!(" = [{}]", numbers.join(", "))
     })
 }
@@ -107,10 +108,6 @@ pub(super) fn compare(before: (&Layer, &[u8]), after: (&Layer, &[u8])) -> Option
 fn first(before: &Array, after: &Array, start: u64, port: &OutputPort) -> Option<String> {
     let [old, new] = [before, after].map(Array::to_floats);
     let at = old.iter().zip(&new).position(|(old, new)| old.to_bits() != new.to_bits())?;
-    let text = |array: &Array, value: f64| match array.element_type.bits() <= 32 && array.element_type.is_float() {
-        true => (value as f32).to_string(),
-        false => value.to_string(),
-    };
     let mut left = start + at as u64;
     let mut index: Vec<String> = Vec::new();
     for dim in port.shape().dims()?.iter().rev() {
@@ -119,7 +116,13 @@ fn first(before: &Array, after: &Array, start: u64, port: &OutputPort) -> Option
         left /= length;
     }
     let place = if index.is_empty() { String::new() } else { format!("[{}]: ", index.join(",")) };
-    Some(format!("{place}{} → {}", text(before, old[at]), text(after, new[at])))
+    Some(format!("{place}{} → {}", digits(old[at], before.element_type), digits(new[at], after.element_type)))
+}
+
+/// Formats a value with the digits that tell it apart in its element type.
+fn digits(value: f64, element_type: ElementType) -> String {
+    let is_narrow = element_type.bits() <= 32 && element_type.is_float();
+    if is_narrow { (value as f32).to_string() } else { value.to_string() }
 }
 
 pub(super) fn error_of_range(rows: &Rows, before: (&Layer, &[u8]), after: (&Layer, &[u8])) -> Option<f64> {
