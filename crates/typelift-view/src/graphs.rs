@@ -37,6 +37,9 @@ pub(crate) struct Drawn<'a> {
     /// The paths of a body's Results, each with the output of the layer around it that it becomes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) exits: Vec<(Cow<'a, str>, usize)>,
+    /// The paths of a body's Parameters and Results with their roles: `sliced along axis 1, start 0, stride 1`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) roles: Vec<(Cow<'a, str>, String)>,
     /// The paths of a Result and of the Parameter that has its value in the next iteration.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) back: Vec<(Cow<'a, str>, Cow<'a, str>)>,
@@ -254,7 +257,7 @@ pub(crate) fn drawn<'a>(
         let Some((place, (graph, ways))) = graphs.get_key_value(&place) else { continue };
         let at = list.len();
         let (groups, group_of) = groups(blocks, place);
-        let constant = constants(graph);
+        let constant = constants(graph, ways);
         let mut boxes = Boxes { nodes: Vec::new(), edges: Vec::new(), folded: folded(graph, ways, &constant) };
         boxes.add_layers(&source, graph, ways, place);
         for node in &mut boxes.nodes {
@@ -281,6 +284,11 @@ pub(crate) fn drawn<'a>(
             holder,
             entries: links(Direction::Input),
             exits: links(Direction::Output),
+            roles: body
+                .into_iter()
+                .flat_map(|(_, body)| &body.port_map)
+                .filter_map(|link| Some((inner(link.internal_layer_id)?, role(link)?)))
+                .collect(),
             back: back.filter_map(|edge| Some((inner(edge.from)?, inner(edge.to)?))).collect(),
             nodes: boxes.nodes,
             edges: boxes.edges,
@@ -289,6 +297,15 @@ pub(crate) fn drawn<'a>(
         });
     }
     list
+}
+
+/// Describes slices, concatenation and the values that only a loop uses.
+fn role(link: &PortMapEntry) -> Option<String> {
+    let word = if link.direction == Direction::Input { "sliced" } else { "concatenated" };
+    let of = [("start", link.start), ("end", link.end), ("stride", link.stride), ("part size", link.part_size)];
+    let numbers = of.into_iter().filter_map(|(name, number)| Some(format!(", {name} {}", number?)));
+    let axis = link.axis.map(|axis| format!("{word} along axis {axis}{}", numbers.collect::<String>()));
+    axis.or_else(|| Some(link.purpose()?.replace('_', " ")))
 }
 
 /// The position of the port of a layer to which its body is linked.
@@ -394,31 +411,10 @@ impl<'a> Boxes<'a> {
     }
 }
 
-/// The layers that compute from constants alone. They are drawn as part of their consumers.
-fn constants(graph: &Graph) -> HashSet<LayerId> {
-    let mut folded = HashSet::default();
-    // The number of inputs of a layer that are not constant.
-    let mut open = HashMap::<LayerId, usize>::default();
-    let mut waiting: Vec<LayerId> =
-        graph.layers().filter(|layer| ops::kind(layer) == LayerKind::Constant).map(Layer::id).collect();
-    while let Some(id) = waiting.pop() {
-        let Some(layer) = graph.layer(id) else { continue };
-        let outputs = (0..layer.outputs().len()).map(|port| id.output(port));
-        let uses: Vec<LayerId> = outputs.flat_map(|output| graph.consumers(output)).map(|input| input.layer).collect();
-        // A constant without consumers keeps its box.
-        if uses.is_empty() || !folded.insert(id) {
-            continue;
-        }
-        for user in uses.into_iter().filter_map(|user| graph.layer(user)) {
-            let is_end = user.start().is_some() || !user.bodies().is_empty();
-            let left = open.entry(user.id()).or_insert_with(|| user.inputs().len());
-            *left = left.saturating_sub(1);
-            if *left == 0 && !is_end {
-                waiting.push(user.id());
-            }
-        }
-    }
-    folded
+/// The layers that compute from constants alone. They are drawn as part of their consumers; without any they keep a box.
+fn constants(graph: &Graph, ways: &Ways<'_>) -> HashSet<LayerId> {
+    let layers = graph.layers().map(Layer::id);
+    layers.filter(|&id| ways.role(id) == Some(Role::Stored) && graph.users(id).next().is_some()).collect()
 }
 
 /// The layers that compute a constant or a shape, and the data path of the largest value that they store.

@@ -72,6 +72,25 @@ function scaled(number, units) {
 }
 const size = (bytes) => scaled(bytes, ["B", "KB", "MB", "GB", "TB"]);
 const operations = ({ macs, least }) => `${least ? "at least " : ""}${macs < 1000 ? `${macs} MACs` : scaled(macs, ["", "k", "M", "G", "T"]) + " MACs"}`;
+// The lengths of a type with a shape, `f32[batch,max(1, n)]`.
+function lengthsOf(text = "") {
+  const inner = text.match(/(?:^| )[a-z]\w*\[(.*?)\](?=$|[ ,)])/)?.[1], lengths = [];
+  let depth = 0, length = "";
+  for (const c of inner ? inner + "," : "") {
+    depth += c === "(" ? 1 : c === ")" ? -1 : 0;
+    if (c === "," && !depth) { lengths.push(length.trim()); length = ""; } else length += c;
+  }
+  return inner === undefined || inner === "..." ? null : lengths;
+}
+// The lengths whose product is the number of multiply-accumulate operations of a layer, ` = 1·128·512`; empty for operations that need more.
+function macsFormula({ op, inputs, outputs, attributes = [] }) {
+  const [out, a, b] = [outputs[0]?.join(""), inputs[0]?.text, inputs[1]?.text].map(lengthsOf), is = (name) => attributes.some(([known, value]) => known === name && value === "true");
+  if (!a || !b || !out) return "";
+  // The common length of a product is known from either side.
+  const [one, other] = [a.at(is("transpose_a") && a.length > 1 ? -2 : -1), b.at(is("transpose_b") || b.length < 2 ? -1 : -2)];
+  const factors = { MatMul: [...out, /^\d+$/.test(other) ? other : one], Convolution: [...out, ...b.slice(1)], GroupConvolution: [...out, ...b.slice(2)], ConvolutionBackpropData: [...a, ...b.slice(1)], GroupConvolutionBackpropData: [...a, ...b.slice(2)] }[op];
+  return factors ? ` = ${factors.map((factor) => /^\w+$|^\?$/.test(factor) ? factor : `(${factor})`).join("·")}` : "";
+}
 // The bytes of a tensor, if its shape is known.
 function tensorBytes(type, shape) {
   const dims = shape.slice(1, -1);
@@ -121,6 +140,8 @@ for (const graph of data.graphs) {
 }
 // The input of the layer around a body that enters at each Parameter of the body, by path.
 const outerOutputs = new Map(data.graphs.flatMap(({ exits = [], up }) => exits.filter(([, output]) => up?.outputs[output]).map(([path, output]) => [path, { around: up, output }])));
+// How a body slices and joins tensors, and which values only the loop uses, by Parameter or Result.
+const roleAt = new Map(data.graphs.flatMap(({ roles = [] }) => roles));
 // The value of a Result in a body that a Parameter has in the next iteration, as arrows.
 const backEdges = data.graphs.flatMap((graph) => (graph.back ?? []).map(([from, to]) => [from, to].map((path) => graph.nodes.find((node) => node.path === path))).filter(([from, to]) => from && to).map(([from, to]) => ({ from, to, type: from.before[0]?.type ?? "", shape: from.before[0]?.shape ?? "", back: true, graph })));
 const outerInputs = new Map(data.graphs.flatMap(({ entries = [], up }) => entries.filter(([, input]) => up?.inputs[input]).map(([path, input]) => [path, up.inputs[input]])));
@@ -162,7 +183,7 @@ function gather(graph) {
     if (data.outline) return true;
     if (group.parent !== undefined) return group.boxes >= LEAST && group.boxes < (graph.groups[group.parent].boxes || 0);
     if (group.number !== undefined) return group.boxes >= LEAST;
-    return has && group.boxes >= LEAST_AROUND && /^(before|between|after) /.test(group.name);
+    return has && group.boxes >= LEAST_AROUND && /^(before|between|after|block) /.test(group.name);
   };
   const kept = new Map(), circular = circles(graph, isKept);
   const keeper = (at) => {
@@ -185,6 +206,8 @@ function gather(graph) {
 }
 data.graphs.forEach(gather);
 for (const node of layers) if (node.bodies.length) node.items = node.bodies;
+// The layer that an input reads. Arrows are in the order of the inputs with a box; several layers can have one path.
+const producerOf = (node, input) => node.before.filter(({ only }) => only !== (node.only === SIDES.before ? "after" : "before"))[node.inputs.filter(({ from }) => from).indexOf(input)]?.from;
 
 // Layers by path. A layer of the earlier model only is found if the later one has none with its path.
 const places = new Map();

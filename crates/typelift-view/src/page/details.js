@@ -6,6 +6,7 @@ function reach(path, at = path, text = path) {
   const node = find(path) ?? find(at);
   return node ? link({ title: path }, path, () => go(node, isHeld(path) ? path : null), text) : make("span", { title: path }, text);
 }
+const reachNode = (node, text = called(node.path, node.op)) => link({ title: node.path }, node.path, () => go(node), text);
 function section(title, ...content) {
   return content.length ? [make("h3", {}, title), ...content] : [];
 }
@@ -72,9 +73,9 @@ function storedValues({ held = [], parts = [] }, asked) {
 }
 const capital = (text) => text[0].toUpperCase() + text.slice(1);
 
-function inputItem(input, constant) {
-  const [first] = input.held ?? [];
-  const subject = input.from ? reach(input.from, input.from, called(input.from)) : make("span", { class: "faint" }, input.of ? "computed of the shape of " : "constant");
+function inputItem(node, input, constant) {
+  const [first] = input.held ?? [], producer = input.from && producerOf(node, input);
+  const subject = producer ? reachNode(producer) : input.from ? reach(input.from, input.from, called(input.from)) : make("span", { class: "faint" }, input.of ? "computed of the shape of " : "constant");
   const inner = [...outerInputs].filter(([, outer]) => outer === input).map(([path]) => path);
   return make("li", {}, subject, ...(first && !input.of ? [" ", ...pathLink(stepsAt.get(first), "path")] : []), ...(input.of ?? []).flatMap((path) => [reach(path, path, last(path)), " "]), " ", make("code", {}, input.text), ...inner.flatMap((path) => [" → ", reach(path, path, last(path))]), ...storedValues(input, constant));
 }
@@ -88,7 +89,7 @@ function outputItem(node, [type, shape], port) {
 function inBody(node) {
   const exit = outerOutputs.get(node.path), next = backEdges.filter(({ from }) => from === node).map(({ to }) => to), previous = backEdges.filter(({ to }) => to === node).map(({ from }) => from);
   const item = (text, other) => make("li", {}, text, reach(other.path, other.path, called(other.path)));
-  const items = [...(exit ? [item(`output ${exit.output} of `, exit.around)] : []), ...next.map((other) => item("in the next iteration ", other)), ...previous.map((other) => item("of the iteration before: ", other))];
+  const role = roleAt.get(node.path), items = [...(role ? [make("li", {}, role)] : []), ...(exit ? [item(`output ${exit.output} of `, exit.around)] : []), ...next.map((other) => item("in the next iteration ", other)), ...previous.map((other) => item("of the iteration before: ", other))];
   return items.length ? listed("Around the body", items) : [];
 }
 
@@ -115,7 +116,7 @@ function closedLayer(layer) {
 // A layer without a box, which its consumer stands for.
 function foldedLayer(path, item) {
   const step = isHeld(path) && stepsAt.get(path);
-  return step ? [make("div", { class: "closed" }, make("b", {}, path), make("div", { class: "mono" }, `${step.op} ${step.type}${step.stored ?? ""}`), make("div", { class: "faint" }, `has no box. All below is of its consumer, ${nameOf(item)}.`), ...pathLink(step, "path of its value"))] : [];
+  return step ? [make("div", { class: "closed" }, make("b", {}, path), make("div", { class: "mono" }, `${step.op} ${step.type}${step.stored ?? ""}`), make("div", {}, "used by ", ...layers.filter(({ inputs }) => inputs.some(({ held = [] }) => held.includes(path))).slice(0, 12).flatMap((user, at) => [at ? ", " : "", reachNode(user)])), make("div", { class: "faint" }, `It has no box. All below is of ${nameOf(item)}.`), ...pathLink(step, "path of its value"))] : [];
 }
 // The groups around an item, as links.
 function trail(item) {
@@ -127,17 +128,18 @@ function trail(item) {
 function layerDetails(node, constant) {
   const findings = (marks.get(node.path) || []).map((finding) => findingItem(finding));
   const changes = data.changes.filter((change) => boxOf(change) === node).map(changeItem);
-  const used = [...(users.get(node.path) ?? [])].map((path) => make("li", {}, reach(path, path, called(path))));
+  const direct = new Set(node.next.filter(({ only }) => only !== SIDES.before || node.only).map(({ to }) => to)), seen = new Set([...direct].map(({ path }) => path));
+  const used = [...[...direct].map((user) => reachNode(user)), ...[...(users.get(node.path) ?? [])].filter((path) => !seen.has(path)).map((path) => reach(path, path, called(path)))].map((user) => make("li", {}, user));
   const attributes = (node.attributes || []).flatMap(([name, value]) => [make("dt", {}, name), make("dd", { class: "mono clamp", title: value }, value)]);
   const was = node.was && types(node.was) !== types(node) ? section("Before", make("div", { class: "mono" }, types(node.was))) : [];
   return [
-    make("div", { class: "faint" }, where(node) + (node.macs ? " · " + operations(node) : "") + (node.only === SIDES.before ? " · only in the model before" : "")),
+    make("div", { class: "faint" }, where(node) + (node.macs ? " · " + operations(node) + macsFormula(node) : "") + (node.only === SIDES.before ? " · only in the model before" : "")),
     ...(node.bodies.length ? [make("p", {}, make("button", { onclick: () => flip(node) }, node.open ? "Close" : `Open ${node.bodies.map((body) => body.name).join(" and ")}`))] : []),
     reachButtons(),
     ...(node.convert ? section("Converts", make("div", { class: node.convert[2] ? lossClass(node.convert[3]) : "" }, `${node.convert[0]} → ${node.convert[1]}${node.convert[3] ? " of indices" : ""}: ${node.convert[2] || "keeps every value"}`)) : []),
     ...listed("Findings", findings), ...listed("Changed", changes), ...was,
     ...(attributes.length ? section("Attributes", make("dl", {}, ...attributes)) : []),
-    ...listed("Inputs", [...node.inputs, outerInputs.get(node.path)].filter(Boolean).map((input) => inputItem(input, constant))), ...listed("Outputs", node.outputs.map((output, port) => outputItem(node, output, port))), ...inBody(node),
+    ...listed("Inputs", [...node.inputs, outerInputs.get(node.path)].filter(Boolean).map((input) => inputItem(node, input, constant))), ...listed("Outputs", node.outputs.map((output, port) => outputItem(node, output, port))), ...inBody(node),
     ...section("As a plugin ran it", ...ranLines(node)),
     make("div", { id: "why" }), ...listed("Used by", used),
     ...section("Tensor names", ...(node.tensors ?? []).map((name) => make("div", { class: "mono" }, name))),
@@ -177,7 +179,14 @@ function why(node, port) {
     steps.push(step);
     pending.push(...step.from.map(([, from]) => data.steps[from]));
   }
-  const item = (step) => make("li", {}, make("code", {}, step.type + " "), reach(step.path, step.path, called(step.path, step.op)), make("div", { class: "faint" }, step.rule));
+  const link = (step) => reach(step.path, step.path, called(step.path, step.op));
+  // A Convert has a type of its own so that it agrees with the other input of its consumer.
+  const partner = (step) => {
+    const isOther = (it) => it !== step && it.type === step.type && it.loses === undefined;
+    const ends = step.loses !== undefined && !step.from.length ? data.steps.map((user) => [user, user.from.map(([, from]) => data.steps[from])]).find(([, from]) => from.includes(step) && from.some(isOther)) : null;
+    return ends ? [make("div", { class: "faint" }, `so that it has the type of `, link(ends[1].find(isOther)), ", the other input of ", link(ends[0]))] : [];
+  };
+  const item = (step) => make("li", {}, make("code", {}, step.type + " "), link(step), make("div", { class: "faint" }, step.rule), ...partner(step));
   const list = (steps, most) => make("ol", { class: "why" }, ...steps.slice(0, most).map(item), ...(steps.length > most ? [make("li", {}, make("details", {}, make("summary", { class: "faint" }, `and ${steps.length - most} more`), ...steps.slice(most, most + 300).map(item)))] : []));
   // Sources of the asked type come first, and a number gives way to a weight. The terminal has the same order.
   const rank = ({ op, type, stored = "" }) => (type === start.type ? 0 : 2) + (op === "Const" && /^\[(1(,1)*)?\]$/.test(stored) ? 1 : 0);

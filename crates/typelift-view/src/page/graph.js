@@ -17,9 +17,11 @@ let bright = null;
 // The smallest scale at which all text of a box is readable, and the height of words below it, in pixels.
 const READABLE = 0.84, WORDS = 10.5;
 
+// The facts that the data leaves out where there are none: the earlier model lacks those of the later one.
+const ABSENT = Object.fromEntries(["differs", "weights", "computed", "parameters", "macs", "least", "convert", "tensors", "attributes", "end", "layers"].map((fact) => [fact, undefined]));
 function box(spot, pane) {
   const { item, w, h } = spot, old = pane.side === SIDES.before && item.was;
-  const node = old ? { ...item, ...old, kind: item.kind, up: item.up, bodies: item.bodies } : item;
+  const node = old ? { ...item, ...ABSENT, ...old, kind: item.kind, up: item.up, bodies: item.bodies } : item;
   const group = draw("g", { class: "node", "data-path": item.path });
   const state = changed.get(item);
   if (state && (!pane.side || state !== "added" || pane.side === SIDES.after)) group.classList.add(state);
@@ -178,7 +180,15 @@ function refresh() {
     fill(it.lines, passing.filter((route) => route.arrows.some((arrow) => arrow.edges.some((edge) => belongs(edge, it)))), (route) => line(route, it), () => it.world.querySelector(".edges"));
     emphasize(it, far);
   }
+  here();
   minimap();
+}
+// The open groups around the top of the screen whose titles are out of view.
+function here() {
+  const x = (canvas.clientWidth / 2 - view.x) / view.scale, y = 40 / view.scale - view.y / view.scale, [left, top] = [-view.x / view.scale, -view.y / view.scale];
+  const around = shownBoxes.filter(({ item, ...box }) => item.open && item.kind !== "graph" && box.x < x && box.x + box.w > x && box.y < y && box.y + box.h > y && (box.y + HEAD / 2 < top || box.x + 40 < left));
+  by("here").hidden = !around.length;
+  by("here").replaceChildren(...around.sort((a, b) => a.depth - b.depth).flatMap(({ item }, at) => [at ? " › " : "", link({ title: item.path }, item.path, () => go(item), titleOf(item))]));
 }
 // Keeps the elements of what is wanted, and removes the others.
 function fill(shown, wanted, build, place) {
@@ -458,7 +468,7 @@ const endsOf = (item) => item.kind === "layer" ? item.before.filter((edge) => ed
 const LEGEND = 32, AROUND = 24;
 function picture(whole) {
   const [wide, high] = whole ? [world.right - world.left + 2 * AROUND, world.bottom - world.top + 2 * AROUND] : [canvas.clientWidth, canvas.clientHeight];
-  const kinds = [...by("legend").children].filter((item) => item.querySelector("i[style]")), room = (item) => 34 + 7 * item.textContent.length;
+  const kinds = [...by("legend").children], room = (item) => 34 + 7 * item.textContent.length;
   const width = Math.max(wide * active().length, kinds.reduce((sum, item) => sum + room(item), 24)), height = high + LEGEND;
   const svg = draw("svg", { xmlns: NS, width, height, viewBox: `0 0 ${width} ${height}`, class: isDark() ? "dark" : "" });
   svg.append(draw("style", {}, document.querySelector("style").textContent.replace(/@media[^{]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}/g, "")));
@@ -471,8 +481,10 @@ function picture(whole) {
   });
   let x = 12;
   for (const item of kinds) {
-    const mark = item.querySelector("i[style]");
-    svg.append(draw("rect", { x, y: high + 10, width: 12, height: 12, rx: 3, style: `fill: ${mark.style.background}` }), draw("text", { x: x + 18, y: high + 20, style: "fill: var(--ink); font-size: 12px" }, item.textContent));
+    const mark = item.querySelector("i, .sign"), looks = mark && getComputedStyle(mark), isSign = mark?.matches(".sign"), write = (x, text, fill) => svg.append(draw("text", { x, y: high + 20, style: `fill: ${fill}; font-size: 12px` }, text));
+    if (isSign) write(x + 3, mark.textContent, looks.color);
+    else if (mark) svg.append(draw("rect", { x, y: high + 10, width: 12, height: 12, rx: 3, opacity: looks.opacity, style: `fill: ${mark.style.background || "none"}; stroke: ${looks.borderTopColor}; stroke-width: ${parseFloat(looks.borderTopWidth)}; stroke-dasharray: ${looks.borderTopStyle === "dashed" ? "3 2" : "none"}` }));
+    write(x + 18, isSign ? item.textContent.slice(mark.textContent.length) : item.textContent, "var(--ink)");
     x += room(item);
   }
   return svg;

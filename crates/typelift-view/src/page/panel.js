@@ -21,6 +21,13 @@ function changeSides({ kind, subject = "", before, after, figures }) {
 }
 const more = (count) => count > 0 ? [make("div", { class: "faint" }, `and ${grouped(count)} more, which typelift prints`)] : [];
 
+// The first items of a long list, and a button for the next ones.
+const PART = 200;
+function inParts(items, element) {
+  const rest = items.slice(PART), next = make("button", { onclick: () => next.replaceWith(...inParts(rest, element)) }, `${grouped(Math.min(PART, rest.length))} more of ${grouped(rest.length)}`);
+  return [...items.slice(0, PART).map(element), ...(rest.length ? [next] : [])];
+}
+
 // Items with the same key, in the order of the first of each.
 function together(items, key) {
   const same = new Map();
@@ -196,8 +203,8 @@ const shortened = (items) => [make("ul", {}, ...items.slice(0, SHOWN_ENDS)), ...
 function modelEnds(title, op) {
   const ends = [...data.graphs[0].nodes.filter((node) => node.op === op && node.only !== SIDES.before), ...data.names.filter((name) => name.op === op && !name.path.includes("/body/"))];
   // An output is known by the layer that computes it.
-  const source = ({ op, inputs: [input] = [] }) => op === "Result" && input?.from ? [make("span", { class: "faint" }, " from "), reach(input.from, input.from, called(input.from))] : [];
-  const item = (node) => make("li", { class: "end" }, reach(node.path, node.path, nameOf(node) ?? node.path), " ", make("code", {}, node.types ?? types(node)), ...source(node));
+  const source = (node) => { const producer = node.op === "Result" && node.inputs?.[0]?.from && producerOf(node, node.inputs[0]); return producer ? [make("span", { class: "faint" }, " from "), reachNode(producer)] : []; };
+  const item = (node) => make("li", { class: "end" }, node.kind ? reachNode(node, nameOf(node)) : reach(node.path), " ", make("code", {}, node.types ?? types(node)), ...source(node));
   return ends.length ? section(`${title} (${grouped(ends.length)})`, ...shortened(ends.map(item))) : [];
 }
 // What the metadata says, or how it changed.
@@ -225,7 +232,11 @@ function convertList() {
   const weight = ({ loses, index }) => loses ? index ? 1 : 2 : 0;
   entries.sort((a, b) => sorted === "count" ? b.count - a.count : sorted === "loses" ? weight(b) - weight(a) || b.count - a.count : a.types.localeCompare(b.types));
   const heads = [["types", "From → to"], ["count", "Layers"], ["loses", "Can lose"]].map(([key, text]) => make("th", { scope: "col", "aria-sort": sorted === key ? "descending" : "none" }, make("button", { onclick: () => { sorted = key; side(); } }, text)));
-  const links = (same) => make("details", same.length < 4 ? { open: "" } : {}, make("summary", {}, grouped(same.length)), ...same.slice(0, 200).map(({ path }) => make("div", {}, reach(path, path, called(path)))), ...(same.length > 200 ? [make("div", { class: "faint" }, `200 of ${grouped(same.length)}`)] : []));
+  // Equal labels are told apart by the whole name.
+  const counts = new Map();
+  for (const { path } of converts) counts.set(called(path), (counts.get(called(path)) ?? 0) + 1);
+  const item = ({ path }) => make("div", {}, reach(path, path, counts.get(called(path)) > 1 ? brief(path) : called(path)));
+  const links = (same) => make("details", same.length < 4 ? { open: "" } : {}, make("summary", {}, grouped(same.length)), ...inParts(same, item));
   const rows = entries.map((entry) => make("tr", {}, make("td", { class: "mono" }, entry.types), make("td", {}, links(entry.same)), make("td", { class: entry.loses ? lossClass(entry.index) : "faint" }, entry.loses || "nothing")));
   return converts.length ? [make("table", {}, make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...rows))] : [make("p", { class: "faint" }, "No Converts.")];
 }

@@ -23,11 +23,13 @@ function runList() {
     const sum = run.us, blocks = timesBy(run.layers.filter(({ us }) => us), ({ path }) => blockOf(path));
     const kernels = run.kernels.filter(({ us }) => us).map(({ type, precision, count, us }) => ({ name: `${type} ${precision}`, count, us }));
     const added = [...run.added].sort((a, b) => (b.us ?? 0) - (a.us ?? 0)), ofAdded = total(added), rest = sum - total(blocks) - ofAdded;
+    const others = sum - total(kernels);
+    if (others > 0) kernels.push({ name: "Reorder and other layers of the plugin", us: others, count: "" });
     for (const row of [{ name: ADDED, us: ofAdded, count: added.length }, { name: "other layers of the plugin", us: rest, count: "" }]) if (row.us > 0) blocks.push(row);
     blocks.sort((a, b) => b.us - a.us);
     const ends = ({ from, to, exec }) => from ? [make("span", { class: "faint" }, " between "), reach(from, from, called(from)), " and ", reach(to, to, called(to))] : [make("span", { class: "faint", title: exec }, ` ${last(exec)}`)];
     const counts = ["fused", "inside", "folded"].map((became) => [became, run.layers.filter((layer) => layer.became === became)]).filter(([, all]) => all.length);
-    const layerLinks = (all) => all.slice(0, 200).map(({ path, exec }) => make("div", {}, reach(path, path, called(path)), ...(exec ? [make("span", { class: "faint" }, ` → ${last(exec)}`)] : [])));
+    const layerLinks = (all) => inParts(all, ({ path, exec }) => make("div", {}, reach(path, path, called(path)), ...(exec ? [make("span", { class: "faint" }, ` → ${last(exec)}`)] : [])));
     return [
       make("h3", {}, `${which(at)}${plural(run.layers.length, "layer")}${sum ? ", " + micros(sum) : ", without times"}`),
       ...timeTable("Block", blocks, sum, ({ name }) => name?.path ? link({ title: name.path }, name.path, () => go(name), groupName(name)) : name ?? (groups.length ? "outside of blocks" : "layers of the model")),

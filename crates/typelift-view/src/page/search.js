@@ -48,7 +48,7 @@ function testOf(word) {
   } catch { return contains; }
 }
 let hits = [], chosen = 0;
-function search() {
+function search(most = SHOWN_HITS) {
   const asked = by("search").value.trim().replace(/\[[^\]]*\]/g, (shape) => shape.replace(/\s/g, "")), words = asked.split(/\s+/).filter(Boolean), tests = words.map(testOf);
   const bySize = words.some((word) => /^[<>]/.test(word)), wantedTypes = bySize ? words.filter((word) => COLORS[word.toLowerCase()]) : [];
   // A size is that of the tensor itself, so a type is too.
@@ -67,13 +67,13 @@ function search() {
   };
   const ranks = new Map(all.map((entry) => [entry, rank(entry)]));
   all.sort((a, b) => bySize ? b.bytes - a.bytes : ranks.get(a) - ranks.get(b));
-  hits = all.slice(0, SHOWN_HITS);
+  hits = all.slice(0, most);
   chosen = 0;
   by("hits").hidden = !words.length;
   by("search").setAttribute("aria-expanded", String(words.length > 0));
   const rows = hits.map((hit, at) => make("li", { role: "option", "aria-selected": String(at === 0), onclick: () => jump(at) }, brief(hit.path), " ", make("small", {}, cut(hit.note, 80))));
   const idle = (text) => make("li", { role: "option", "aria-selected": "false", "aria-disabled": "true", class: "faint" }, text);
-  if (all.length > hits.length) rows.push(idle(`${hits.length} of ${grouped(all.length)}: add a word`));
+  if (all.length > hits.length) rows.push(make("li", { role: "option", "aria-selected": "false", class: "faint", onclick: () => search(4 * most) }, `${hits.length} of ${grouped(all.length)}: add a word, or show more`));
   by("hits").replaceChildren(...(rows.length ? rows : [idle("nothing found; try a part of a name, a type, .*, >1MB")]));
 }
 function jump(at) {
@@ -91,7 +91,7 @@ function choose(step) {
   rows[chosen]?.setAttribute("aria-selected", "true");
   rows[chosen]?.scrollIntoView({ block: "nearest" });
 }
-by("search").addEventListener("input", search);
+by("search").addEventListener("input", () => search());
 by("search").addEventListener("keydown", (event) => {
   if (event.key === "ArrowDown" || event.key === "ArrowUp") { choose(event.key === "ArrowDown" ? 1 : -1); event.preventDefault(); }
   else if (event.key === "Enter") { jump(chosen); canvas.focus(); }

@@ -585,7 +585,8 @@ impl PortMapEntry {
     }
 
     /// Returns `current_iteration` or `execution_condition`, if the loop itself provides or uses the value.
-    pub(crate) fn purpose(&self) -> Option<&str> {
+    #[must_use]
+    pub fn purpose(&self) -> Option<&str> {
         self.purpose.as_deref()
     }
 }
