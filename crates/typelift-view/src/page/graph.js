@@ -208,6 +208,8 @@ function emphasize(it, far) {
     const { item } = spot;
     element.classList.toggle("selected", item === selected);
     element.classList.toggle("off", bright !== null && !item.open && !lit.has(item));
+    // The title of a wide frame stays in view.
+    if (item.open) element.querySelector("text.op").setAttribute("x", Math.max(14, Math.min(spot.w - 50 - titleWidth(item), 14 - view.x / view.scale - spot.x)));
     if (far) words(element, spot);
   }
   for (const [{ arrows }, element] of it.lines) {
@@ -290,7 +292,8 @@ function flip(item, open = !item.open) {
   if (before && after) {
     // A corner that was off the screen comes to its border.
     const screen = Math.max(view.y + before.y * view.scale, 20);
-    view = { ...view, x: view.x + (before.x + before.w / 2 - after.x - after.w / 2) * view.scale, y: screen - after.y * view.scale };
+    const top = topOf(item, after);
+    view = { ...view, x: view.x + (before.x + before.w / 2 - top.x - top.w / 2) * view.scale, y: screen - after.y * view.scale };
   }
   if (item === selected) details(item);
   refresh();
@@ -323,11 +326,17 @@ function center(item, others = []) {
   if (others.length && centerAll([item, ...others])) return;
   const spot = spots.get(standIn(item)), scale = Math.max(view.scale, 0.9);
   if (!spot) return;
-  const { clientWidth: width, clientHeight: height } = canvas, isTall = spot.h * scale > height - 40, isWide = spot.w * scale > width - 40;
+  const { clientWidth: width, clientHeight: height } = canvas, isTall = spot.h * scale > height - 40;
   // Of a group that is larger than the screen, its upper end.
-  const first = isWide && item.open ? spots.get(item.items.reduce((top, next) => spots.get(next).y < spots.get(top).y ? next : top)) : spot;
+  const first = topOf(item, spot);
   view = { scale, x: width / 2 - (first.x + first.w / 2) * scale, y: isTall ? 30 - spot.y * scale : height / 2 - (spot.y + spot.h / 2) * scale };
   refresh();
+}
+
+// The upper end of an open group that is wider than the screen; otherwise the whole group.
+function topOf(item, spot) {
+  const isWide = item.open && spot.w * Math.max(view.scale, 0.9) > canvas.clientWidth - 40, inner = item.items?.filter(({ op }) => op !== "Parameter") ?? [];
+  return isWide && inner.length ? spots.get(inner.reduce((top, next) => spots.get(next).y < spots.get(top).y ? next : top)) : spot;
 }
 
 function centerAll(items) {
