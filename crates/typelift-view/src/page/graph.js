@@ -39,7 +39,9 @@ function box(spot, pane) {
   if (opens(item)) group.append(draw("rect", { class: "under", x: 5, y: 5, width: w, height: h, rx }));
   group.append(draw("rect", { class: "body", width: w, height: h, rx }));
   if (type) group.append(draw("rect", { class: "tint", width: w, height: h, rx, style: "fill:" + color(type) }), draw("path", { d: `M${rx} 0V${h}A${rx} ${rx} 0 0 1 0 ${h - rx}V${rx}A${rx} ${rx} 0 0 1 ${rx} 0Z`, style: "fill:" + color(type) }));
-  write(group, isGroup ? [{ kind: "op", text: groupName(item) }, ...groupLines(node, item)] : lines(node), w);
+  // Findings are those of the later model.
+  const isOwn = ({ text }) => pane.side !== SIDES.before || !/^[●▲] /.test(text);
+  write(group, (isGroup ? [{ kind: "op", text: groupName(item) }, ...groupLines(node, item)] : lines(node)).filter(isOwn), w);
   if (isGroup && node.weights?.length) storedBar(group, node, w, h);
   if (run?.weights) group.append(draw("rect", { x: 9, y: h - 5, width: w - 18, height: 4, rx: 2, style: "fill:" + color(run.weights[0][1]) }));
   if (opens(item)) group.append(toggle(item, w));

@@ -35,9 +35,10 @@ function show(hash, fits) {
   } else {
     select(null);
     if (fits) fit(false);
-    // The first error is in view.
+    // The first error is in view, or the first change, in its block.
     const wrong = fits && !data.before && data.findings.map(({ severity, path }) => severity === "error" && path && find(path)).find(Boolean);
-    if (wrong) center(wrong);
+    const changed = fits && data.changes.filter(({ kind }) => kind !== "names").map(boxOf).find(Boolean);
+    if (wrong || changed) center(wrong || standIn(changed));
   }
   restoring = false;
 }
