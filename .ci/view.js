@@ -122,11 +122,19 @@
   await Promise.race([went, settled(5000)]);
   expect("Back goes back", location.hash === "" ? selected === null : decoded(location.hash.slice(1)) === selected?.path);
 
+  // A product of lengths equals the operations, where all lengths are known.
+  for (const node of layers.filter(({ macs, least }) => macs && !least)) {
+    const factors = macsFormula(node).slice(3).split("·");
+    expect(`the formula of ${node.path}`, factors[0] === "" || factors.reduce((product, factor) => product * Number(factor), 1) === node.macs);
+  }
+  // Each input leads to the layer that it reads.
+  expect("inputs lead to their producers", layers.every((node) => node.inputs.every((input) => !input.from || producerOf(node, input)?.path === input.from)));
+
   // All layers that lead to the results are as many as a plain search finds.
   const ends = data.graphs[0].nodes.filter((node) => node.op === "Result" && !node.only);
   if (ends.length && data.graphs.length === 1 && !data.outline) {
     const seen = new Set([ends[0]]), pending = [ends[0]];
-    for (let node; (node = pending.pop());) for (const { from } of node.before) if (!seen.has(from)) { seen.add(from); pending.push(from); }
+    for (let node; (node = pending.pop());) for (const { from, only } of node.before) if (only !== SIDES.before && !seen.has(from)) { seen.add(from); pending.push(from); }
     const { boxes } = reachOf(ends[0], true);
     expect("upstream has all producers", [...seen].filter((node) => !node.only).every((node) => boxes.has(node)));
   }
