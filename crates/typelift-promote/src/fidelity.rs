@@ -124,8 +124,8 @@ impl Max {
     }
 
     fn exceeds(self, other: Self) -> bool {
-        let align = |max: Self| max.mantissa.unbounded_shl(max.mantissa.leading_zeros());
-        (self.magnitude(), align(self)) > (other.magnitude(), align(other))
+        let aligned = [self, other].map(|max| max.mantissa.unbounded_shl(max.mantissa.leading_zeros()));
+        (self.magnitude(), aligned[0]) > (other.magnitude(), aligned[1])
     }
 
     /// The number without its fraction.

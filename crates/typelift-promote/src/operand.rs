@@ -168,17 +168,16 @@ fn is_integer(text: &str) -> bool {
 }
 
 fn is_float(text: &str) -> bool {
-    let digits = |text| is_digits(text, char::is_ascii_digit);
     let (mantissa, exponent) = text
         .split_once(['e', 'E'])
         .map_or((text, "0"), |(mantissa, exponent)| (mantissa, exponent.strip_prefix(['-', '+']).unwrap_or(exponent)));
-    let is_mantissa = match mantissa.split_once('.') {
-        None => digits(mantissa),
-        Some((whole, "")) => digits(whole),
-        Some(("", fraction)) => digits(fraction),
-        Some((whole, fraction)) => digits(whole) && digits(fraction),
+    let (whole, fraction) = match mantissa.split_once('.') {
+        None => (mantissa, "0"),
+        Some((whole, "")) => (whole, "0"),
+        Some(("", fraction)) => ("0", fraction),
+        Some(both) => both,
     };
-    is_mantissa && digits(exponent)
+    [whole, fraction, exponent].iter().all(|part| is_digits(part, char::is_ascii_digit))
 }
 
 /// Result of a promotion: the types an operation works with.

@@ -115,7 +115,6 @@ fn shared(a: &str, b: &str) -> usize {
 /// Escapes a JSON string, so that it cannot end a script element. Characters that change the direction of a line are
 /// shown as escapes.
 fn escaped(json: &str) -> Cow<'_, str> {
-    let is_special = |c: char| matches!(c, '<' | '\u{7f}'..='\u{9f}' | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     if json.is_ascii() && !json.contains('<') && !json.contains('\x7f') {
         return json.into();
     }
@@ -123,7 +122,12 @@ fn escaped(json: &str) -> Cow<'_, str> {
     for c in json.chars() {
         match c {
             '<' => text += "\\u003c",
-            c if is_special(c) => text += &format!("\\\\u{{{:x}}}", u32::from(c)),
+            '\u{7f}'..='\u{9f}'
+            | '\u{61c}'
+            | '\u{200e}'
+            | '\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2066}'..='\u{2069}' => text += &format!("\\\\u{{{:x}}}", u32::from(c)),
             c => text.push(c),
         }
     }

@@ -100,12 +100,11 @@ pub fn can_cast(from: ElementType, to: ElementType) -> bool {
         }
         (false, true) => matches!(to, F32 | F64 | LongDouble | C64 | C128 | CLongDouble),
         (false, false) => {
-            let apart = |a: ElementType, b: ElementType| (a, b) == (F6E2M3, I4) || (a, b) == (F6E2M3, U4);
+            let is_apart = [(from, to), (to, from)].iter().any(|pair| [(F6E2M3, I4), (F6E2M3, U4)].contains(pair));
             let integers = from.is_integer() && to.is_integer();
             is_interchangeable(from)
                 && is_interchangeable(to)
-                && !apart(from, to)
-                && !apart(to, from)
+                && !is_apart
                 && (!integers || from.kind() == to.kind() && from.bits() < to.bits())
         }
     }
@@ -195,7 +194,6 @@ fn rank_of_kind(ty: ElementType) -> u8 {
 /// Applies `np.result_type`. Every array is combined with the one of the highest type number, then these results with
 /// each other, and numbers come last.
 fn result_type(operands: Operands, trace: Trace) -> Result<ElementType> {
-    let refuse = |a, b| SYSTEM.refuse(NO_COMMON, a, b);
     let is_array = |operand: &Operand| !operand.is_number() || operand.element_type == Boolean;
     let arrays = operands.iter().filter(is_array).map(|operand| operand.element_type);
     let number = operands.iter().filter(|operand| !is_array(operand)).map(|operand| operand.element_type);
@@ -204,15 +202,16 @@ fn result_type(operands: Operands, trace: Trace) -> Result<ElementType> {
         return Ok(number_type(number.unwrap_or(Dynamic)));
     };
     let found = arrays.clone().try_fold(main, |found, ty| -> Result<ElementType> {
-        let next = promote_types(main, ty).ok_or(refuse(main, ty))?;
-        let common = promote_types(found, next).ok_or(refuse(found, next))?;
+        let next = promote_types(main, ty).ok_or(SYSTEM.refuse(NO_COMMON, main, ty))?;
+        let common = promote_types(found, next).ok_or(SYSTEM.refuse(NO_COMMON, found, next))?;
         Ok(if ty == found { common } else { meet((common, COMMON), found, ty, trace) })
     })?;
     match number {
         None => Ok(found),
         Some(number) => {
-            let common = with_number(found, number).ok_or(refuse(found, number_type(number)))?;
-            Ok(meet((common, NUMBER), found, number_type(number), trace))
+            let ty = number_type(number);
+            let common = with_number(found, number).ok_or(SYSTEM.refuse(NO_COMMON, found, ty))?;
+            Ok(meet((common, NUMBER), found, ty, trace))
         }
     }
 }

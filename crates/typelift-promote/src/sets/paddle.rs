@@ -417,13 +417,13 @@ fn elementwise(a: Operand, b: Operand, trace: Trace) -> Result<ElementType> {
 
 /// A complex number with a 0-D tensor gives `c64`.
 fn elementwise_c64(a: Operand, b: Operand, trace: Trace) -> Result<ElementType> {
-    let find = |is: fn(&Operand) -> bool| [a, b].into_iter().find(is).map(|operand| operand.element_type);
-    let zero_dim = find(|operand| operand.category == Category::ZeroDim && !is_float8(operand.element_type));
-    let number = find(|operand| operand.is_number() && is_complex(operand.element_type));
+    let mut operands = [a, b].into_iter();
+    let zero_dim = operands.clone().find(|it| it.category == Category::ZeroDim && !is_float8(it.element_type));
+    let number = operands.find(|operand| operand.is_number() && is_complex(operand.element_type));
     match (zero_dim, number) {
         (Some(tensor), Some(number)) => {
             let rule = "a complex number with a 0-D tensor stays c64";
-            Ok(meet((C64, rule), tensor, number_type(number), trace))
+            Ok(meet((C64, rule), tensor.element_type, number_type(number.element_type), trace))
         }
         _ => elementwise(a, b, trace),
     }

@@ -259,13 +259,13 @@ fn operand_type(operand: Operand, options: Options, trace: Trace) -> ElementType
 /// Combines the types of two categories: the lower one counts only if it has the higher kind.
 fn combine(higher: Option<ElementType>, lower: Option<ElementType>, trace: Trace) -> Result<Option<ElementType>> {
     let (Some(high), Some(low)) = (higher, lower) else { return Ok(higher.or(lower)) };
-    let is_complex = |ty: ElementType| ty.kind() == Kind::Complex;
-    let answer = if is_complex(high) || high.is_float() && !is_complex(low) {
+    let [high_is_complex, low_is_complex] = [high, low].map(|ty| ty.kind() == Kind::Complex);
+    let answer = if high_is_complex || high.is_float() && !low_is_complex {
         (high, LOWER_CATEGORY)
     } else if high.is_float() {
         let ty = to_complex(high).ok_or(SYSTEM.refuse(FLOAT8_COMPLEX, high, low))?;
         (ty, "the complex type of the higher category's float")
-    } else if is_complex(low) {
+    } else if low_is_complex {
         (low, HIGHER_KIND)
     } else if high == Boolean || low.is_float() {
         lattice(high, low)?
