@@ -401,7 +401,12 @@ fn a_bypassed_block_and_exchanged_inputs_are_named() {
         let mut model = Model::from_text(&text).unwrap();
         assert_eq!(typelift::infer(&mut model), []);
         let blocks = Blocks::new(&model).list.into_iter().filter(|block| block.number.is_some());
-        blocks.map(|block| (block.number.unwrap(), block.differs.join("; "))).collect::<Vec<_>>()
+        let found: Vec<_> = blocks.map(|block| (block.number.unwrap(), block.differs.join("; "))).collect();
+        // A row of the map that stands for several blocks hides none that differs.
+        let map = typelift::explain::map::PrecisionMap::new(&model, &[]);
+        let of_rows: usize = map.rows.iter().filter(|row| !row.differs.is_empty()).map(|row| row.blocks).sum();
+        assert_eq!(of_rows, found.iter().filter(|(_, words)| !words.is_empty()).count());
+        found
     };
     let expected = |odd: &[(u64, &str)]| {
         let word = |at| odd.iter().find(|(number, _)| *number == at).map_or("", |(_, word)| word);

@@ -261,6 +261,7 @@ impl Row {
         let counts = |row: &Self| (row.layers, row.marks, row.errors, row.warnings);
         one.family.is_some()
             && (&one.place, one.family, &one.form) == (&two.place, two.family, &two.form)
+            && one.differs == two.differs
             && counts(self) == counts(other)
             && (&self.weights, &self.paths, &self.lossy) == (&other.weights, &other.paths, &other.lossy)
     }
