@@ -123,24 +123,25 @@ impl Inputs {
                 }
                 models.extend(found.into_iter().map(|file| {
                     let place = file.strip_prefix(path).unwrap_or(&file).to_owned();
-                    Input { file, bin: None, member: Some(Member { place, found: true }), on_one_thread: true }
+                    member(file, place, true)
                 }));
             } else {
                 let place = path.file_name().map(PathBuf::from).unwrap_or_default();
-                let member = Some(Member { place, found: false });
-                models.push(Input { file: path.clone(), bin: None, member, on_one_thread: true });
+                models.push(member(path.clone(), place, false));
             }
         }
         if let Some(output) = output {
             each_has_its_place(&models, output)?;
         }
         Run { models: &models, rules, output, documents }.check()?;
-        let jobs = self.jobs.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
-        Ok(Batch { jobs: jobs.min(models.len()), models })
+        Ok(self.batch(models))
     }
-}
 
-impl Inputs {
+    fn batch(&self, models: Vec<Input>) -> Batch {
+        let jobs = self.jobs.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
+        Batch { jobs: jobs.min(models.len()), models }
+    }
+
     /// Finds the models among changed files, as a hook names them. A `.bin` stands for the `.xml` next to it, and XML
     /// of another kind is skipped.
     pub(crate) fn find_changed(&self) -> Batch {
@@ -151,13 +152,7 @@ impl Inputs {
         let mut files: Vec<_> = models.filter(|file| file.is_file()).collect();
         files.sort_unstable();
         files.dedup();
-        let models = files.into_iter().map(|file| {
-            let member = Some(Member { place: file.clone(), found: true });
-            Input { file, bin: None, member, on_one_thread: true }
-        });
-        let models: Vec<_> = models.collect();
-        let jobs = self.jobs.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
-        Batch { jobs: jobs.min(models.len()), models }
+        self.batch(files.into_iter().map(|file| member(file.clone(), file, true)).collect())
     }
 
     /// Fails if the last of several models does not exist and looks like another argument: the output, or a statement.
@@ -197,6 +192,11 @@ impl Inputs {
             _ => failure,
         })
     }
+}
+
+/// One of several models, which share the threads of the run.
+fn member(file: PathBuf, place: PathBuf, found: bool) -> Input {
+    Input { file, bin: None, member: Some(Member { place, found }), on_one_thread: true }
 }
 
 impl Batch {
@@ -408,10 +408,7 @@ mod tests {
     #[test]
     fn a_model_that_makes_the_program_panic_is_reported_and_the_others_go_on() {
         panics::expect(&["typelift", "check", "models"].map(Into::into));
-        let model = |name: &str| {
-            let member = Some(Member { place: name.into(), found: true });
-            Input { file: name.into(), bin: None, member, on_one_thread: true }
-        };
+        let model = |name: &str| member(name.into(), name.into(), true);
         for jobs in [1, 2, 4] {
             let names = ["a.xml", "bad.xml", "b.xml", "worse.xml", "c.xml"];
             let batch = Batch { models: names.map(model).into(), jobs };

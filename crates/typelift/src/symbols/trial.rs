@@ -57,7 +57,7 @@ impl Shapes {
         found
     }
 
-    /// True if static inference accepts these lengths.
+    /// Asks static inference whether the model loads with these lengths.
     pub(crate) fn loads(&self, model: &Model, lengths: &[i64]) -> bool {
         self.with_lengths(model, lengths)
             .is_some_and(|mut model| !infer(&mut model).iter().any(|found| found.is_error()))

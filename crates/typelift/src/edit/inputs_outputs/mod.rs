@@ -522,7 +522,6 @@ impl Model {
         is_input && matches!(self.narrowing(input.id(), types), Some(Narrowing::Safe(_)))
     }
 
-    /// Returns the current types and shapes of the model's inputs and outputs.
     pub(crate) fn interface_types(&self) -> Vec<(LayerId, TensorType)> {
         let ends = self.inputs().chain(self.outputs());
         ends.filter_map(|layer| Some((layer.id(), self.end_tensor(layer)?.tensor_type()))).collect()
