@@ -169,6 +169,11 @@ impl Wanted for Command {
     fn learn(&self, original: &Model) -> Result<Option<String>, Failure> {
         match self.run(original).map_err(Stop::failure)? {
             Ended::TooLate => Ok(Some(format!("COMMAND does not end within {} s on the original", self.seconds))),
+            Ended::With(status, text) if is_not_started(&self.parts, status, &text) => {
+                let text = String::from_utf8_lossy(&text);
+                let reason = text.lines().find(|line| is_absence(line)).or(text.lines().last()).unwrap_or_default();
+                Err(Failure::new(format!("COMMAND did not start: {reason}")).help("correct the command after --"))
+            }
             Ended::With(_, text) if !self.fits(&text) => {
                 Ok(Some("what COMMAND prints on the original does not match --match".to_owned()))
             }
@@ -189,6 +194,22 @@ impl Wanted for Command {
             Ended::With(status, text) => Ok(self.expected.get() == Some(&status) && self.fits(&text)),
         }
     }
+}
+
+/// True if a line says that a script is not there.
+fn is_absence(line: &str) -> bool {
+    ["can't open", "cannot open", "Cannot find module", "not found"].iter().any(|words| line.contains(words))
+}
+
+/// True if a shell did not find the command, or an interpreter did not find its script.
+fn is_not_started(parts: &[OsString], status: ExitStatus, text: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(text);
+    let is_absent = |part: &OsString| {
+        let is_named = |part: &str| part.len() > 2 && !part.contains("{}") && text.contains(part);
+        part.to_str().is_some_and(is_named) && !Path::new(part).exists()
+    };
+    matches!(status.code(), Some(126 | 127))
+        || !status.success() && is_absence(&text) && parts[1..].iter().any(is_absent)
 }
 
 /// Replaces `{}` by a path.
