@@ -144,6 +144,7 @@ impl Args {
             let first = rules.lines().map(str::trim_end).find(|line| !line.is_empty() && !line.starts_with('#'));
             let kind = match first.unwrap_or_default() {
                 line if line.starts_with('<') => Some("XML"),
+                line if ["import ", "from ", "def ", "class "].iter().any(|it| line.starts_with(it)) => Some("Python"),
                 line if line.ends_with(':') || line == "---" => Some("YAML or Python"),
                 line if line.starts_with('{') || line == "[" => Some("JSON"),
                 _ => None,
@@ -172,8 +173,11 @@ impl Args {
                 _ => String::new(),
             };
             let failure = Failure::new(format!("{place}{}{}", &error.message, error.excerpt()));
-            match error.help.as_deref() {
+            let typed = text.lines().nth(line.saturating_sub(1)).unwrap_or_default().trim_start();
+            let is_foreign = ["--", "/*", ";", "%"].iter().any(|sign| typed.starts_with(sign)) || typed.contains("//");
+            match error.help.as_deref().filter(|_| !is_foreign) {
                 Some(help) => failure.help(help),
+                None if is_foreign => failure.help("a comment begins with `#`"),
                 None if self.statements.is_empty() => {
                     failure.help("a line is a rule, `Relu(x) => Abs(x)`, or a statement, `rename OLD NEW`")
                 }
@@ -181,7 +185,12 @@ impl Args {
             }
         })?;
         if script.edits() == 0 && script.rules().is_empty() && self.library.is_empty() {
-            return Err(Failure::new("there is nothing to do").help("give -e STATEMENT, --rules FILE or --use NAME"));
+            let empty = self.rules.first().map_or("there is nothing to do".to_owned(), |file| {
+                format!("`{}` has no statements: there is nothing to do", file.display())
+            });
+            return Err(
+                Failure::new(empty).help("a line is a rule, `Relu(x) => Abs(x)`, or a statement, `rename OLD NEW`")
+            );
         }
         let mut sets: Vec<&library::Set> = Vec::new();
         for name in &self.library {

@@ -1,6 +1,6 @@
 //! Texts written by people, which are short: endless input is an error.
 
-use std::io::{BufRead, Read};
+use std::io::{BufRead, Error, ErrorKind, Read};
 use std::path::Path;
 
 use typelift::host::open_regular;
@@ -20,9 +20,12 @@ const MARK: char = '\u{feff}';
 /// The file cannot be read, is a pipe or a device, or is longer than any text that people write.
 pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     noted::note_read(path);
-    let mut text = String::new();
-    let read = open_regular(path).and_then(|file| file.take(LONGEST_TEXT + 1).read_to_string(&mut text));
-    read.map_err(|error| Failure::io("read", path, &error))?;
+    let mut bytes = Vec::new();
+    let read = open_regular(path).and_then(|file| file.take(LONGEST_TEXT + 1).read_to_end(&mut bytes));
+    let text = read.and_then(|_| {
+        decoded(bytes).ok_or_else(|| Error::new(ErrorKind::InvalidData, "stream did not contain valid UTF-8"))
+    });
+    let mut text = text.map_err(|error| Failure::io("read", path, &error))?;
     if text.len() as u64 > LONGEST_TEXT {
         return Err(Failure::new(format!(
             "`{}` has over {} MB, and is read as text",
@@ -34,6 +37,17 @@ pub(crate) fn read(path: &Path) -> Result<String, Failure> {
         text.drain(..MARK.len_utf8());
     }
     Ok(text)
+}
+
+/// A text in UTF-8, or in UTF-16 as PowerShell writes it.
+fn decoded(bytes: Vec<u8>) -> Option<String> {
+    let number: fn([u8; 2]) -> u16 = match bytes[..] {
+        [0xff, 0xfe, ..] => u16::from_le_bytes,
+        [0xfe, 0xff, ..] => u16::from_be_bytes,
+        _ => return String::from_utf8(bytes).ok(),
+    };
+    let numbers: Vec<_> = bytes.chunks_exact(2).map(|pair| number([pair[0], pair[1]])).collect();
+    String::from_utf16(&numbers).ok()
 }
 
 /// Iterates over the lines of a text; one that is too long is an error.

@@ -170,6 +170,8 @@ def _size(path):
     if not is_archive and not start.startswith(b"\x93NUMPY"):
         raise ValueError("it is neither an .npz nor an .npy file")
     if is_archive:
+        if not zipfile.is_zipfile(path):
+            raise ValueError("the file is cut off: write or copy it again")
         with zipfile.ZipFile(path) as archive:
             for member in archive.infolist():
                 with archive.open(member) as stream:
