@@ -69,6 +69,14 @@ impl Failure {
         self
     }
 
+    /// The message and the help, if there are both.
+    pub(crate) fn told(&self) -> Option<(&str, &str)> {
+        match self {
+            Self::Other { message, help: Some(help), .. } => Some((message, help)),
+            _ => None,
+        }
+    }
+
     pub(crate) fn of(mut self, path: &Path) -> Self {
         if let Self::Other { file, .. } = &mut self {
             *file = Some(path.to_owned());

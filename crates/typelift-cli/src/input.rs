@@ -18,6 +18,7 @@ use typelift::{Layer, LayerId, Model, Weights, xml};
 use crate::failure::Failure;
 use crate::not_a_model;
 use crate::render::STAND_IN;
+use crate::usage;
 
 /// The model to read.
 #[derive(Clone, clap::Args)]
@@ -165,20 +166,16 @@ pub(crate) fn parse_shape(text: &str) -> Result<(String, Shape), String> {
     }
 }
 
-/// Finds the model in the same directory whose name is most like that of a missing file.
-fn near_file(path: &Path) -> Option<PathBuf> {
+/// Finds the file of a kind in the same directory whose name is most like that of a missing file.
+pub(crate) fn near_file(path: &Path, is_kind: impl Fn(&str) -> bool) -> Option<PathBuf> {
     /// Limit on the files of a directory that are listed.
     const MOST: usize = 10_000;
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let names =
         std::fs::read_dir(directory).ok()?.take(MOST).filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let name = path.file_name()?.to_str()?;
-    let models = names.filter(|file| {
-        let ending = Path::new(file).extension();
-        ending.is_some_and(|it| it.eq_ignore_ascii_case("xml")) || file.starts_with(&format!("{name}."))
-    });
-    let models: Vec<_> = models.collect();
-    let near = typelift::near(name, models.iter().map(String::as_str))?;
+    let files: Vec<_> = names.filter(|file| is_kind(file) || file.starts_with(&format!("{name}."))).collect();
+    let near = typelift::near(name, files.iter().map(String::as_str)).filter(|near| near != name)?;
     Some(path.with_file_name(near))
 }
 
@@ -386,11 +383,8 @@ impl Input {
             ErrorKind::NotFound if let Ok(end) = std::fs::read_link(path) => self
                 .refused(&error)
                 .help(format!("it is a link to `{}`, which does not exist: give the file itself", end.display())),
-            ErrorKind::NotFound => match near_file(path) {
+            ErrorKind::NotFound => match near_file(path, usage::is_xml) {
                 Some(near) => self.refused(&error).help(format!("did you mean `{}`?", near.display())),
-                None if path.to_string_lossy().contains(".xml,") => {
-                    self.refused(&error).help("write a blank between two models")
-                }
                 None if path.starts_with("file:") => self.refused(&error).help("write the path without file://"),
                 None if path.to_string_lossy().contains("://") => {
                     self.refused(&error).help("download the .xml and its .bin first: typelift reads files only")

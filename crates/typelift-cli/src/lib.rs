@@ -224,11 +224,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Err(failure) => {
             let status = failure.status();
             terminal.end(status);
-            let habit = (status == Status::Failed).then(|| usage::of_run(&arguments)).flatten();
-            terminal.fail(match habit {
-                Some(habit) => failure.helped(habit),
-                None => failure,
-            });
+            terminal.fail(if status == Status::Failed { usage::after_run(failure, &arguments) } else { failure });
             status.code()
         }
     }

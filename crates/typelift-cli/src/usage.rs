@@ -1,7 +1,8 @@
 //! Suggestions for invalid command lines.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -36,50 +37,63 @@ const OBJECTS: [&str; 11] =
     ["list", "print", "data", "errors", "layer", "layers", "name", "node", "nodes", "status", "tensor"];
 
 /// Words in rows of tables that stand for what was typed.
-const PLACES: [&str; 15] = [
-    "FROM", "UNTIL", "OLD", "NEW", "LAYER", "CONSTANT", "TENSOR", "LAYOUT", "NAME", "SHAPE", "LENGTH", "VALUE",
-    "DEVICE", "OTHER", "N",
+const PLACES: [&str; 17] = [
+    "FROM",
+    "UNTIL",
+    "OLD",
+    "NEW",
+    "LAYER",
+    "CONSTANT",
+    "TENSOR",
+    "LAYOUT",
+    "NAME",
+    "SHAPE",
+    "LENGTH",
+    "VALUE",
+    "OTHER",
+    "N",
+    "ADAPTER",
+    "PATTERN",
+    "REPLACEMENT",
 ];
-
-/// More such words, which nothing fills.
-const OTHER_PLACES: [&str; 5] = ["ADAPTER", "INPUT", "OUTPUT", "PATTERN", "REPLACEMENT"];
 
 /// Options with which no model is written elsewhere.
 const DONE: [&str; 5] = ["--diff", "--dry-run", "--audit", "--in-place", "--list-rules"];
 
-/// The most options that a suggestion lists.
-const FEW: usize = 8;
+/// Values of `--format` that are no files.
+const FORMATS: [&str; 3] = ["github", "json", "sarif"];
 
 /// A model without a command asks for an overview.
 pub(crate) fn is_overview(arguments: &[OsString]) -> bool {
     arguments.get(1).is_some_and(|word| is_xml(&word.to_string_lossy()))
 }
 
-/// The failure for a long option after one dash, which would be read as a value of `-o`, or as a request for help: `-out`,
-/// `-hint`.
+/// The failure for a long option after one dash, which would be read as a value of `-o`, or as a request for help, and
+/// for a format in place of a file: `-out`, `-hint`, `-o json`.
 pub(crate) fn of_one_dash(arguments: &[OsString]) -> Option<Failure> {
     let words = arguments.iter().filter_map(|word| word.to_str()).take_while(|word| *word != "--");
-    let of_help = |word: &str| word.len() > 2 && (word.starts_with("-h") || word.starts_with("-V"));
-    let of_output = |word: &str| {
-        let is_other = || !meanings(&format!("-{word}")).is_empty();
-        word.starts_with("-o") && word.len() > 2 && !word.contains('=') && (is_other() || word == "-output")
-    };
-    let word = words.into_iter().find(|word| of_help(word) || of_output(word))?;
+    let is_help = |word: &str| word.len() > 2 && (word.starts_with("-h") || word.starts_with("-V"));
+    let is_option = |word: &str| word == "-output" || !meanings(&format!("-{word}")).is_empty();
+    let is_format = |word: &str| FORMATS.contains(&word.trim_start_matches("--output="));
+    let is_wrong =
+        |word: &&str| is_help(word) || is_format(word) || word.len() > 2 && word.starts_with("-o") && is_option(word);
+    let word = words.into_iter().find(is_wrong)?;
+    let program = whole_command();
+    let asked = Asked::new(&program, arguments);
     // The command of another program is refused first.
-    let is_verb = |word: &OsString| word.to_str().is_some_and(|word| word.starts_with('-') || is_xml(word));
-    if arguments.get(1).is_some_and(|first| !is_verb(first) && whole_command().find_subcommand(first).is_none()) {
+    let first = arguments.get(1).and_then(|word| word.to_str()).unwrap_or_default();
+    let is_verb = first.starts_with('-') || is_xml(first) || program.find_subcommand(first).is_some();
+    if !is_verb || is_format(word) && !asked.is_moved {
         return None;
     }
-    let message = format!("unexpected argument `{word}` found");
-    if let Some(habit) = of_habit(arguments) {
-        return Some(Failure::new(message).help(habit));
-    }
-    if of_help(word) {
-        return Some(Failure::new(message).help(format!("a long option has two dashes: `-{word}`, and help is `-h`")));
-    }
-    let program = whole_command();
-    let tip = (!is_output(word)).then(|| Asked::new(&program, arguments).option_tip(word)).flatten();
-    Some(Failure::new(message).help(tip.unwrap_or_else(|| "write `-o OUT.xml` or `--output OUT.xml`".to_owned())))
+    let moved = || Some(format!("write `{}`", asked.line(asked.verb.filter(|_| asked.is_moved)?.get_name())?));
+    let tip = of_habit(arguments).or_else(moved);
+    let tip = tip.or_else(|| if is_output(word) || is_help(word) { None } else { asked.option_tip(word) });
+    let tip = tip.unwrap_or_else(|| match is_help(word) {
+        true => format!("a long option has two dashes: `-{word}`, and help is `-h`"),
+        false => "write `-o OUT.xml` or `--output OUT.xml`".to_owned(),
+    });
+    Some(Failure::new(format!("unexpected argument `{word}` found")).help(tip))
 }
 
 /// Formats a usage error like every other error, with a suggestion.
@@ -118,12 +132,48 @@ pub(crate) fn failure(error: &Error, program: &mut Command, arguments: &[OsStrin
         Some(verb) if verb.get_name() != "help" => format!("`typelift {} -h` lists the options", verb.get_name()),
         _ => "`typelift -h` lists the commands".to_owned(),
     };
-    let tip = of_habit(arguments)
-        .or_else(|| tip(error, program, arguments))
-        .or_else(|| suggested(error))
-        .or(meant)
-        .unwrap_or_else(other);
-    Failure::new(message).help(tip)
+    let tip = of_habit(arguments).or_else(|| tip(error, program, arguments)).or(meant).unwrap_or_else(other);
+    completed(Failure::new(message).help(tip), arguments)
+}
+
+/// Writes the whole command in place of the word in `did you mean `X`?`, if the parser accepts it.
+pub(crate) fn completed(failure: Failure, arguments: &[OsString]) -> Failure {
+    let line = failure.told().and_then(|(message, help)| {
+        let meant = help.strip_prefix("did you mean `")?.strip_suffix("`?").filter(|meant| !meant.contains('`'))?;
+        let is_part = |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_');
+        let replaced = |text: String, wrong: &str| match text.split_once(wrong) {
+            Some((a, b)) if !is_part(a.chars().last()) && !is_part(b.chars().next()) => format!("{a}{meant}{b}"),
+            _ => text,
+        };
+        let texts: Vec<_> = arguments.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+        let named: Vec<_> =
+            message.split('`').skip(1).step_by(2).filter(|wrong| !wrong.is_empty() && *wrong != meant).collect();
+        let near = typelift::near(meant, named.iter().copied());
+        let is_wrong =
+            |wrong: &&str| near.as_deref().map_or(named.len() == 1 || !meant.contains(wrong), |it| it == *wrong);
+        named.iter().copied().filter(is_wrong).find_map(|wrong| {
+            let mut words: Vec<_> = texts.iter().map(|text| replaced(text.clone(), wrong)).collect();
+            let is_written = words.iter().any(|word| DONE.contains(&&**word) || is_output(word));
+            if words.first().is_some_and(|verb| verb == "convert" || verb == "rewrite") && !is_written {
+                words.extend(["-o", "OUT.xml"].map(str::to_owned));
+            }
+            (!words.starts_with(&texts) && is_command(&words))
+                .then(|| format!("did you mean `typelift {}`?", shown(&words)))
+        })
+    });
+    match line {
+        Some(line) => failure.helped(line),
+        None => failure,
+    }
+}
+
+/// The error of the parser for words after the name of the program.
+fn fault<'w>(program: &Command, words: impl IntoIterator<Item = &'w str>) -> Option<Error> {
+    program.clone().try_get_matches_from(["typelift"].into_iter().chain(words)).err()
+}
+
+fn is_command(words: &[String]) -> bool {
+    fault(&whole_command(), words.iter().map(String::as_str)).is_none()
 }
 
 /// Replaces the quotes around words: `'x'` becomes `` `x` ``.
@@ -132,82 +182,86 @@ fn with_backticks(said: &str) -> String {
     if quotes.len().is_multiple_of(2) { said.replace('\'', "`") } else { said.to_owned() }
 }
 
-fn suggested(error: &Error) -> Option<String> {
-    let kinds = [ContextKind::SuggestedArg, ContextKind::SuggestedValue];
-    kinds.into_iter().find_map(|kind| match error.get(kind)? {
-        ContextValue::String(name) => Some(format!("did you mean `{name}`?")),
-        ContextValue::Strings(names) => names.first().map(|name| format!("did you mean `{name}`?")),
-        _ => None,
-    })
-}
-
 fn tip(error: &Error, program: &Command, arguments: &[OsString]) -> Option<String> {
     let asked = Asked::new(program, arguments);
-    match error.kind() {
-        ErrorKind::InvalidSubcommand => asked.verb_tip(&text(error, ContextKind::InvalidSubcommand)?),
-        ErrorKind::UnknownArgument => {
-            let option = text(error, ContextKind::InvalidArg)?;
-            asked.option_tip(&whole(&option, arguments))
-        }
-        ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
-            let (option, value) = (text(error, ContextKind::InvalidArg)?, text(error, ContextKind::InvalidValue)?);
-            let name = option.split(' ').next()?;
-            let fitted = asked.verb.and_then(|verb| asked.fitted(verb, name, &value));
-            match value.split_once(':') {
-                _ if value.is_empty() => Some(match error.get(ContextKind::ValidValue) {
-                    Some(ContextValue::Strings(known)) if !known.is_empty() => format!("write `{name} {}`", known[0]),
-                    _ => format!("write `{}`", plain(&option)),
-                }),
-                _ if fitted.is_some() => Some(format!("write `{}`", asked.line(asked.verb?.get_name())?)),
-                _ if option.contains("FROM=TO") && !value.contains('=') => Some(format!("write `{name} {value}=TO`")),
-                _ if option.contains("<NAME=") && !value.contains('=') => {
-                    let is_name = value.starts_with(|letter: char| letter.is_lowercase() || letter == '_');
-                    let is_name = is_name && element_type(&value).is_err();
-                    let place = plain(option.split('=').nth(1)?);
-                    let pair = if is_name { format!("{value}={place}") } else { format!("NAME={value}") };
-                    Some(format!(
-                        "write `{name} {}`; `{}` lists the names",
-                        shell_word(&pair),
-                        asked.line("MODEL.xml")?
-                    ))
+    let tip = asked.tip(error)?;
+    let dropped = asked.dropped.take();
+    let wrong = text(error, ContextKind::InvalidArg).map(|option| whole(&option, arguments)).unwrap_or_default();
+    let is_told = |name: &str| tip.contains(name) || wrong == name;
+    let lacking: Vec<_> = dropped.iter().filter(|name| !is_told(name)).map(|it| format!("`{it}`")).collect();
+    let is_told = lacking.is_empty() || !tip.contains(".xml");
+    Some(if is_told { tip } else { format!("{tip}, without {}", lacking.join(" and ")) })
+}
+
+impl Asked<'_> {
+    fn tip(&self, error: &Error) -> Option<String> {
+        match error.kind() {
+            ErrorKind::InvalidSubcommand => self.verb_tip(&text(error, ContextKind::InvalidSubcommand)?),
+            ErrorKind::UnknownArgument => {
+                let option = text(error, ContextKind::InvalidArg)?;
+                self.option_tip(&whole(&option, self.arguments))
+            }
+            ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
+                let (option, value) = (text(error, ContextKind::InvalidArg)?, text(error, ContextKind::InvalidValue)?);
+                let name = option.split(' ').next()?;
+                let fitted = self.verb.and_then(|verb| self.fitted(verb, name, &value));
+                match value.split_once(':') {
+                    _ if value.is_empty() => Some(match error.get(ContextKind::ValidValue) {
+                        Some(ContextValue::Strings(known)) if !known.is_empty() => {
+                            format!("write `{name} {}`", known[0])
+                        }
+                        _ => format!("write `{}`", plain(&option)),
+                    }),
+                    _ if fitted.is_some() => Some(format!("write `{}`", self.line(self.verb?.get_name())?)),
+                    _ if option.contains("<KEY=") && value.starts_with('{') => {
+                        Some(format!("write `{name} KEY=VALUE` for each property"))
+                    }
+                    None if let Some((left, right)) = plain(&option).split_once('=')
+                        && !value.contains('=') =>
+                    {
+                        let is_right = left.ends_with("NAME")
+                            && (!value.starts_with(char::is_lowercase) || element_type(&value).is_ok());
+                        let pair = if is_right { format!("NAME={value}") } else { format!("{value}={right}") };
+                        Some(format!("write `{name} {}`", shell_word(&pair)))
+                    }
+                    _ => self.of_error(name, &value).or_else(|| self.value_tip(name, &value.to_lowercase(), error)),
                 }
-                _ if option.contains("<KEY=") && value.starts_with('{') => {
-                    Some(format!("write `{name} KEY=VALUE` for each property"))
+            }
+            ErrorKind::MissingRequiredArgument => {
+                let verb = self.verb?.get_name();
+                let missing = match error.get(ContextKind::InvalidArg) {
+                    Some(ContextValue::Strings(missing)) => missing.first().filter(|arg| arg.contains("--")),
+                    _ => None,
+                };
+                if missing.is_some_and(|arg| arg.starts_with("<--")) {
+                    let example = (verb == "convert").then(|| self.line(COMPRESS)).flatten();
+                    let example = example.map(|line| format!(", such as `{line}`"));
+                    return Some(format!("write one of these options{}", example.unwrap_or_default()));
                 }
-                None if option.contains("<KEY=") => Some(format!("write `{name} {value}=VALUE`")),
-                _ => asked.of_error(name, &value).or_else(|| value_tip(name, &value.to_lowercase(), error)),
+                if let Some(option) = missing.filter(|arg| arg.starts_with("--")) {
+                    return Some(format!("write `{}`", plain(option)));
+                }
+                let names_tensor = error.render().to_string().contains("<NAME>");
+                let line = if names_tensor { "show MODEL.xml NAME --npy FILE.npy" } else { verb };
+                let line = self.line(line)?;
+                let piped = line.replace("MODEL.xml", "-");
+                let is_piped = !std::io::stdin().is_terminal() && piped != line && is_command(&split(&piped)[1..]);
+                let piped = if is_piped { format!(", or `{piped}` for standard input") } else { String::new() };
+                Some(format!("for example, `{line}`{piped}"))
             }
-        }
-        ErrorKind::MissingRequiredArgument => {
-            let verb = asked.verb?.get_name();
-            let missing = match error.get(ContextKind::InvalidArg) {
-                Some(ContextValue::Strings(missing)) => missing.first().filter(|arg| arg.contains("--")),
-                _ => None,
-            };
-            if missing.is_some_and(|arg| arg.starts_with("<--")) {
-                let example = (verb == "convert").then(|| asked.line(COMPRESS)).flatten();
-                let example = example.map(|line| format!(", such as `{line}`"));
-                return Some(format!("write one of these options{}", example.unwrap_or_default()));
+            ErrorKind::ArgumentConflict
+                if let Some(tensor) = self.value_of("--output").filter(|output| !output.contains('.')) =>
+            {
+                self.said(&format!("rewrite -e 'cut {tensor}'")).or_else(|| Some("leave one of the two out".to_owned()))
             }
-            if let Some(option) = missing.filter(|arg| arg.starts_with("--")) {
-                return Some(format!("write `{}`", plain(option)));
+            ErrorKind::TooManyValues => {
+                let option = text(error, ContextKind::InvalidArg)?;
+                let is_off = is_off(self.value_of(&option));
+                Some(if is_off { format!("leave `{option}` out") } else { format!("write `{option}`") })
             }
-            let names_tensor = error.render().to_string().contains("<NAME>");
-            let line = if names_tensor { "show MODEL.xml NAME --npy FILE.npy" } else { verb };
-            Some(format!("for example, `{}`", asked.line(line)?))
+            ErrorKind::ArgumentConflict => Some("leave one of the two out".to_owned()),
+            _ => None,
         }
-        ErrorKind::ArgumentConflict
-            if let Some(tensor) = asked.value_of("--output").filter(|output| !output.contains('.')) =>
-        {
-            asked.said(&format!("rewrite -e 'cut {tensor}'")).or_else(|| Some("leave one of the two out".to_owned()))
-        }
-        ErrorKind::TooManyValues => {
-            let option = text(error, ContextKind::InvalidArg)?;
-            let is_off = is_off(asked.value_of(&option));
-            Some(if is_off { format!("leave `{option}` out") } else { format!("write `{option}`") })
-        }
-        ErrorKind::ArgumentConflict => Some("leave one of the two out".to_owned()),
-        _ => None,
     }
 }
 
@@ -224,47 +278,6 @@ fn whole(option: &str, arguments: &[OsString]) -> String {
     long.unwrap_or(option).to_owned()
 }
 
-fn value_tip(option: &str, value: &str, error: &Error) -> Option<String> {
-    let is_like = |text: &str| match text.strip_prefix('*') {
-        Some(end) => value.ends_with(end),
-        None => value.starts_with(text),
-    };
-    if value.starts_with('@') {
-        return None;
-    }
-    if let Some(meant) = scoped(option, is_like) {
-        return Some(if meant.starts_with("--") { format!("write `{meant}`") } else { meant.to_owned() });
-    }
-    if let Some(meant) = meanings(value).into_iter().find(|meant| meant.split(' ').next() == Some(option)) {
-        return Some(format!("write `{meant}`"));
-    }
-    let Some(ContextValue::Strings(known)) = error.get(ContextKind::ValidValue) else {
-        let rendered = error.render().to_string();
-        let listed = rendered.split("expected one of ").nth(1)?.split('\n').next()?;
-        let near = typelift::near(value, listed.split(", ").map(str::trim));
-        return near.map(|near| format!("write `{option} {near}`"));
-    };
-    let longer = known.iter().filter(|name| value.len() > 2 && name.contains(value)).take(3);
-    let longer: Vec<_> = longer.map(|name| format!("`{name}`")).collect();
-    (!longer.is_empty()).then(|| format!("did you mean {}?", longer.join(" or ")))
-}
-
-/// The set of rules with the most words of a name, in its own name or in its description: fuse-sdpa for
-/// `fuse_attention`.
-fn near_set(name: &str) -> Option<&'static str> {
-    let names = || library::SETS.iter().map(|set| set.name);
-    if let Some(near) = typelift::near(name, names()).filter(|near| is_slip(name, near)) {
-        return names().find(|known| *known == near);
-    }
-    let score = |set: &&library::Set| {
-        let about = set.description().to_lowercase();
-        let of = |word: &str| usize::from(set.name.contains(word)) + 2 * usize::from(about.contains(word));
-        name.split('-').filter(|word| word.len() > 3).map(of).sum::<usize>()
-    };
-    let best = library::SETS.iter().rev().max_by_key(score).filter(|set| score(set) > 1);
-    best.map(|set| set.name).or_else(|| typelift::near(name, names()).and_then(|near| names().find(|it| *it == near)))
-}
-
 /// Dashes and quotes that text programs write.
 const TYPOGRAPHIC: [char; 6] = ['—', '–', '“', '”', '‘', '’'];
 
@@ -276,6 +289,9 @@ pub(crate) fn of_habit(arguments: &[OsString]) -> Option<String> {
     }
     let is_file = |word: &str| Path::new(word).exists();
     let verb = *words.get(1)?;
+    if let Some(line) = respelt(&words[1..]) {
+        return Some(format!("write `typelift {line}`"));
+    }
     if words.iter().any(|word| word.starts_with(TYPOGRAPHIC) && !is_file(word)) {
         let quote = if cfg!(windows) { "\"" } else { "'" };
         let plain = |word: &&str| match word.contains(TYPOGRAPHIC) {
@@ -334,10 +350,6 @@ pub(crate) fn of_habit(arguments: &[OsString]) -> Option<String> {
     }
     let cached = words.iter().find(|word| verb == "diff" && ["--cached", "--staged"].contains(word));
     let word = words[2..].iter().find(|word| !word.is_empty() && is_revision(word)).or(cached)?;
-    let between = word.split_once("..").filter(|(a, b)| a.ends_with(".xml") && b.ends_with(".xml"));
-    if let Some((before, after)) = between {
-        return Some(format!("write `typelift {verb} {} {}`", shell_word(before), shell_word(after)));
-    }
     let of_file = word.split_once(':').filter(|(_, path)| path.ends_with(".xml"));
     if let (Some(_), false) = (of_file, word.contains("..")) {
         let others = words[1..].iter().map(|it| if it == word { "-".into() } else { shell_word(it) });
@@ -350,6 +362,46 @@ pub(crate) fn of_habit(arguments: &[OsString]) -> Option<String> {
     (verb == "diff").then(|| format!("{tool} compares with a commit"))
 }
 
+/// The line without a slip in a word that names a file: `a.xml-o`, `a.xml:280`, `'a.xml -o b.xml'`, or in the first one:
+/// `-check`.
+fn respelt(typed: &[&str]) -> Option<String> {
+    let program = whole_command();
+    let is_model = |word: &str| is_xml(word) && Path::new(word).is_file();
+    let of_place = |word: &str| {
+        let (file, place) = word.split_at(word.find(".xml:")? + 4);
+        let layer = layer_at(file, place.split(':').nth(1)?.parse().ok()?)?;
+        Some(match typed[0] {
+            "why" => vec![file.to_owned(), layer],
+            "show" => vec!["--around".to_owned(), layer, file.to_owned()],
+            _ => vec![file.to_owned()],
+        })
+    };
+    let parts = |(at, word): (usize, &&str)| {
+        let verb = word.trim_start_matches('-');
+        let path = word.replace('\\', "/");
+        let apart = word.replace(".xml-", ".xml -").replace(".xml..", ".xml ").replace(".xml,", ".xml ");
+        match split(&apart) {
+            _ if Path::new(word).exists() => None,
+            _ if at == 0 && verb != *word && program.find_subcommand(verb).is_some() => Some(vec![verb.to_owned()]),
+            _ if path != *word && is_model(&path) => Some(vec![path]),
+            parts if parts.iter().any(|part| is_model(part)) => Some(parts),
+            _ => of_place(word),
+        }
+    };
+    let all = typed.iter().enumerate().map(|word| (parts(word), word.1));
+    let words: Vec<_> = all.flat_map(|(parts, word)| parts.unwrap_or_else(|| vec![(*word).to_owned()])).collect();
+    (words != typed && is_command(&words)).then(|| shown(&words))
+}
+
+/// The name of the layer in this line of a file.
+fn layer_at(file: &str, line: usize) -> Option<String> {
+    let text = std::fs::read_to_string(file).ok()?;
+    let model = Input::new(file).load().ok()?.model.take()?;
+    let end = text.match_indices('\n').nth(line.checked_sub(1)?)?.0;
+    let begins = |layer: &&Layer| layer.span().is_some_and(|span| (span.start as usize) < end);
+    model.graph().layers().filter(begins).last().map(|layer| layer.name().to_owned())
+}
+
 /// True if a statement lacks an operand, because the shell has replaced a variable by nothing.
 fn has_gap(statement: &str) -> bool {
     const GAPS: [&str; 10] = ["()", "(,", ",)", ",,", "/)", "*)", "+)", "-)", "=)", "/,"];
@@ -357,8 +409,16 @@ fn has_gap(statement: &str) -> bool {
     statement.ends_with(' ') || statement.contains("  ") || GAPS.iter().any(|gap| whole.contains(gap))
 }
 
+/// Adds advice to the failure of a command that the parser has accepted.
+pub(crate) fn after_run(failure: Failure, arguments: &[OsString]) -> Failure {
+    match of_run(arguments) {
+        Some(advice) => failure.helped(advice),
+        None => completed(failure, arguments),
+    }
+}
+
 /// Advice about words that the parser accepts, for a command that failed.
-pub(crate) fn of_run(arguments: &[OsString]) -> Option<String> {
+fn of_run(arguments: &[OsString]) -> Option<String> {
     let mut program = whole_command();
     of_habit(arguments).or_else(|| {
         program.build();
@@ -389,7 +449,35 @@ fn text(error: &Error, kind: ContextKind) -> Option<String> {
 }
 
 impl Asked<'_> {
+    fn value_tip(&self, option: &str, value: &str, error: &Error) -> Option<String> {
+        if value.starts_with('@') {
+            return None;
+        }
+        if let Some(meant) = scoped(option, |text| is_like(text, value)) {
+            return if meant.starts_with("--") { Some(format!("write `{meant}`")) } else { self.said(meant) };
+        }
+        if let Some(meant) = meanings(value).into_iter().find(|meant| meant.split(' ').next() == Some(option)) {
+            return Some(format!("write `{meant}`"));
+        }
+        let rendered = error.render().to_string();
+        let listed = rendered.split("expected one of ").nth(1).and_then(|text| text.split('\n').next());
+        let near = match error.get(ContextKind::ValidValue) {
+            Some(ContextValue::Strings(known)) => typelift::near(value, known.iter().map(String::as_str)),
+            _ => typelift::near(value, listed?.split(", ").map(str::trim)),
+        };
+        near.map(|near| format!("did you mean `{near}`?"))
+    }
+
     fn verb_tip(&self, word: &str) -> Option<String> {
+        if let Some(text) = self.values().find(|text| sed(text).is_some()).filter(|_| word == "sed") {
+            return self.statements(text).into_iter().find_map(|meant| match meant.starts_with("convert --") {
+                true => self.said(&meant),
+                false => self.said(&format!("rewrite -e '{meant}'")).filter(|_| meant.parse::<Script>().is_ok()),
+            });
+        }
+        if is_path(word) && !Path::new(word).exists() {
+            return self.said(meanings("jq").first()?);
+        }
         // `torch.onnx.export`.
         let word = word.rsplit('.').next().filter(|_| word.matches('.').count() > 1).unwrap_or(word);
         if self.output().is_some_and(|output| output.ends_with(".onnx")) {
@@ -414,14 +502,22 @@ impl Asked<'_> {
             let is_verified = is_run || is_close && meant.starts_with("diff");
             let meant = if is_verified { "verify BEFORE.xml AFTER.xml" } else { meant };
             // `compare --html`, `quantize --preset`.
-            let others = self.options().filter_map(|(name, _)| {
+            let others = self.options().filter_map(|(name, value)| {
+                let of_value = value.and_then(|value| scoped(&dashed(name), |word| word == value));
                 let scoped = scoped(meant.split(' ').next()?, |word| word == dashed(name));
                 scoped
+                    .or(of_value.filter(|it| !it.starts_with('-') && meant == "MODEL.xml"))
                     .filter(|it| !it.contains('`'))
                     .or_else(|| meanings(name).first().copied().filter(|it| meanings("pot").contains(it)))
             });
             let meant = others.last().unwrap_or(meant);
-            return self.said(if is_other { other } else { meant });
+            // A text with errors is corrected before Converts are inserted.
+            let is_read =
+                || self.model().is_some_and(|model| typelift::infer(&mut model.clone()).iter().any(|it| it.is_error()));
+            let meant = if meant == "check --fix" && is_read() { "convert" } else { meant };
+            let meant = if is_other { other } else { meant };
+            let others = || meanings(word).into_iter().filter(|meant| !meant.starts_with("--"));
+            return self.said(meant).or_else(|| others().find_map(|other| self.said(other)));
         }
         if let Some(advice) = not_a_model::file(word) {
             return Some(advice);
@@ -458,11 +554,12 @@ impl Asked<'_> {
     fn option_tip(&self, option: &str) -> Option<String> {
         let name = option.split('=').next().unwrap_or(option);
         let Some(verb) = self.verb else { return self.tip_without_command(option, name) };
-        if is_overview(self.arguments) && option == verb.get_name() {
-            return Some(format!("write `{}`", self.line(option)?));
+        if is_overview(self.arguments) && option == verb.get_name() || self.is_moved && option.starts_with('-') {
+            return Some(format!("write `{}`", self.line(verb.get_name())?));
         }
         if !option.starts_with('-') {
-            let more = scoped("MORE", |name| name == verb.get_name());
+            let row = |scope| scoped(scope, |name| name == verb.get_name());
+            let more = row("MORE").or_else(|| row("EXAMPLE"));
             let help = || format!("`typelift help {}` explains the command", verb.get_name());
             return more.map_or_else(|| Some(help()), |more| self.said(more));
         }
@@ -471,11 +568,17 @@ impl Asked<'_> {
         let only_asked = |done: &str| format!("leave `{name}` out: `typelift {}` {done}", verb.get_name());
         let off = is_off(self.value_of(name)).then(|| only_asked("does it only if an option asks for it"));
         let negated = ["no-", "skip-", "disable-", "without-"].iter().any(|start| long.starts_with(start));
-        let own = verb.get_arguments().filter(|arg| !arg.is_global_set() && !arg.is_hide_set());
-        let own: Vec<_> = own.filter_map(Arg::get_long).filter(|name| *name != "help").collect();
         let mut verbs = self.program.get_subcommands().filter(|verb| !verb.is_hide_set()).map(Command::get_name);
         let is_begun = |name: &&str| *name == long || long.len() > 3 && name.starts_with(long);
-        let meaning = |meant: &str| self.meaning(verb, name, meant);
+        // Advice is followed by the command without the option.
+        let meaning = |meant: &str| {
+            let advice = self.meaning(verb, name, meant)?;
+            let is_whole = ["write `", "an error"].iter().any(|start| advice.starts_with(start))
+                || advice.contains(".xml")
+                || self.models().is_empty();
+            let line = if is_whole { None } else { self.line(verb.get_name()) };
+            Some(line.map_or(advice.clone(), |line| format!("{advice}: `{line}`")))
+        };
         off.or_else(|| meaning(&dashed))
             .or_else(|| negated.then(|| only_asked("does only what its options say")))
             .or_else(|| verbs.find(is_begun).and_then(|verb| self.said(verb)))
@@ -491,11 +594,6 @@ impl Asked<'_> {
                 })
             })
             .or_else(|| {
-                let list = own.iter().map(|name| format!("--{name}")).collect::<Vec<_>>().join(", ");
-                let few = format!("the options of `typelift {}` are {list}", verb.get_name());
-                if (1..=FEW).contains(&own.len()) {
-                    return Some(few);
-                }
                 let line = self.line(verb.get_name()).filter(|_| !self.models().is_empty())?;
                 Some(format!("`typelift {} -h` lists the options; without `{name}`: `{line}`", verb.get_name()))
             })
@@ -505,20 +603,35 @@ impl Asked<'_> {
     fn tip_without_command(&self, option: &str, name: &str) -> Option<String> {
         let is_overview = is_overview(self.arguments);
         if let Some(model) = self.models().first().filter(|_| option.starts_with("-o") || !is_overview) {
-            let line = self.line(self.conversion().unwrap_or("convert"))?;
-            return Some(format!("the command comes first: `{line}`, or `typelift {}`", shell_word(model)));
+            let meant = self.conversion().or_else(|| self.output().map(|_| "convert"));
+            let check = || self.line("check").filter(|line| line.contains("--") && self.dropped.borrow().is_empty());
+            let line = meant.and_then(|meant| self.line(meant)).or_else(check);
+            let line = line.unwrap_or_else(|| format!("typelift {}", shell_word(model)));
+            return Some(format!("the command comes first: `{line}`"));
         }
         let verb = self.program.find_subcommand(name.trim_start_matches('-')).map(Command::get_name);
         if let Some(meant) = verb.or_else(|| meanings(name).first().copied()).or_else(|| self.conversion()) {
             return self.said(meant);
         }
         match self.program.get_subcommands().find(|verb| has(verb, name)) {
-            Some(verb) if is_overview => Some(format!("write `{}`", self.line(verb.get_name())?)),
-            Some(verb) => Some(format!("`{option}` is an option of `typelift {}`", verb.get_name())),
+            Some(verb) => Some(format!("write `{}`", self.line(verb.get_name())?)),
             None if option.starts_with('-') => None,
             None => Some(format!("to compare two models, write `{}`", self.line("diff")?)),
         }
     }
+}
+
+/// The words of an expression of sed, `s/old/new/g`; true if all places are meant.
+fn sed(text: &str) -> Option<(&str, &str, bool)> {
+    let rest = text.strip_prefix('s')?;
+    let mut parts = rest.split(rest.chars().next().filter(|sign| "/|#,".contains(*sign))?).skip(1);
+    let (old, new, flags) = (parts.next()?, parts.next()?, parts.next()?);
+    (!old.is_empty()).then_some((old, new, flags.contains('g')))
+}
+
+/// True for an expression of jq, such as `.layers[].name`.
+fn is_path(word: &str) -> bool {
+    word.starts_with('.') && word[1..].starts_with(|first: char| first.is_alphabetic() || first == '[') && !is_xml(word)
 }
 
 /// True if a word differs from a name in one place, or in its end, or is its beginning.
@@ -551,6 +664,9 @@ fn within<'n>(option: &str, names: impl Iterator<Item = &'n str>) -> Option<Stri
     best.map(str::to_owned)
 }
 
+/// An option with its value.
+type Typed<'a> = (&'a str, Option<&'a str>);
+
 /// A command line that is refused.
 struct Asked<'a> {
     program: &'a Command,
@@ -561,6 +677,8 @@ struct Asked<'a> {
     model: OnceCell<Option<Model>>,
     /// True if a word was read otherwise than by the parser.
     is_moved: bool,
+    /// Options that were typed and are not in the last line.
+    dropped: RefCell<Vec<String>>,
 }
 
 impl<'a> Asked<'a> {
@@ -572,10 +690,10 @@ impl<'a> Asked<'a> {
         let (mut words, mut is_moved) = (Vec::<(String, Option<String>)>::new(), false);
         while let Some(text) = rest.next() {
             if !is_option(text) {
-                // `--set-shape a=[1] b=[2]`.
-                let last = words.last().filter(|(_, value)| value.as_ref().is_some_and(|value| value.contains('=')));
-                let last =
-                    last.filter(|_| text.contains('=') && !Path::new(text).exists()).map(|(name, _)| name.clone());
+                // `--set-shape a=[1] b=[2]`, `--input-shape a:1,3 b:1`.
+                let is_pair = |text: &String| text.contains(['=', ':']) && !Path::new(text).exists();
+                let last = words.last().filter(|(_, value)| value.as_ref().is_some_and(is_pair) && is_pair(text));
+                let last = last.map(|(name, _)| name.clone());
                 is_moved |= last.is_some();
                 words.push((last.unwrap_or_default(), Some(text.clone())));
                 continue;
@@ -589,20 +707,41 @@ impl<'a> Asked<'a> {
             let next = |text: &&String| takes_value && !is_option(text);
             // `--nhwc` and `--nchw-to-nhwc` are values.
             let lower = name.to_lowercase();
-            let layouts: Vec<_> = lower.split('-').filter(|part| ["nchw", "nhwc"].contains(part)).collect();
+            let parts: Vec<_> = lower.split(['-', '_']).collect();
+            let layouts: Vec<_> = parts.iter().copied().filter(|part| ["nchw", "nhwc"].contains(part)).collect();
             let layout = Some(layouts.join(":")).filter(|layout| !layout.is_empty());
             let value = layout.or(value).or_else(|| rest.next_if(next).cloned());
+            // `--uint8-input`.
+            let end = ["--input-type", "--output-type"].into_iter().find(|end| parts.contains(&&end[2..end.len() - 5]));
+            let ty =
+                parts.iter().find_map(|part| element_type(part).ok()).filter(|ty| ty.bits() > 0 && value.is_none());
             // `-o json`.
-            let is_format =
-                is_output(name) && value.as_ref().is_some_and(|value| ["github", "json", "sarif"].contains(&&**value));
-            is_moved |= is_format;
-            words.push((if is_format { "--format" } else { name }.to_owned(), value));
+            let is_format = is_output(name) && value.as_ref().is_some_and(|value| FORMATS.contains(&&**value));
+            is_moved |= is_format || end.is_some() && ty.is_some();
+            words.push(match (end, ty) {
+                (Some(end), Some(ty)) => (end.to_owned(), Some(ty.to_string())),
+                _ if is_format => ("--format".to_owned(), value),
+                _ => (name.to_owned(), value),
+            });
         }
-        Self { program, arguments, verb, words, model: OnceCell::new(), is_moved }
+        // `convert -o model.xml` lacks the output.
+        let others = words.iter().filter(|(name, _)| name.is_empty()).count();
+        let is_model = |value: &Option<String>| value.as_ref().is_some_and(|file| is_xml(file));
+        if let [(name, _)] = &mut words.iter_mut().filter(|(_, value)| is_model(value)).collect::<Vec<_>>()[..]
+            && is_output(name)
+            && others < 2
+        {
+            name.clear();
+        }
+        Self { program, arguments, verb, words, model: OnceCell::new(), is_moved, dropped: RefCell::default() }
     }
 
-    fn options(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
+    fn options(&self) -> impl Iterator<Item = Typed<'_>> {
         self.words.iter().filter(|(name, _)| !name.is_empty()).map(|(name, value)| (&**name, value.as_deref()))
+    }
+
+    fn values(&self) -> impl Iterator<Item = &str> {
+        self.words.iter().filter_map(|(_, value)| value.as_deref())
     }
 
     fn others(&self) -> impl Iterator<Item = &str> {
@@ -703,7 +842,8 @@ impl<'a> Asked<'a> {
         let is_other = given.contains(['{', '"']) || given.starts_with('@') || is_xml(given);
         let place = place.split_once(' ').map(|(_, place)| place).filter(|_| !is_other)?;
         let mode = lower.replace('-', "_");
-        let alias = scoped(option, |text| text == mode).filter(|words| words.starts_with("--"));
+        let alias =
+            scoped(option, |text| text == mode || is_like(text, &lower)).filter(|words| words.starts_with("--"));
         if let Some(words) = alias.filter(|words| !words.contains('`') && !has_place(words)) {
             return Some(split(words));
         }
@@ -719,9 +859,13 @@ impl<'a> Asked<'a> {
         if let Some((mode, group)) = given.split_once(':').filter(|_| option == "--quantize") {
             return Some(split(&format!("--quantize {} --group-size {group}", mode.to_lowercase())));
         }
-        let kind = element_type(&lower).ok().map(|ty| ty.to_string());
+        if let Some((value, (name, other))) = given.split_once(',').and_then(|it| Some((it.0, it.1.split_once('=')?)))
+            && let Some(own) =
+                self.own(verb, &format!("--{}", name.trim_matches(['-', ' ']))).filter(|_| place != "NAME=N")
+        {
+            return Some([self.fitted(verb, option, value)?, self.fitted(verb, &own, other)?].concat());
+        }
         let is_path = given.ends_with('/') || [".bin", ".npz", ".rules", ".txt"].iter().any(|end| lower.ends_with(end));
-        let pair = given.replace("->", "=").replace(':', "=").replace(' ', "");
         let forms = match place {
             "NAME=SHAPE" => vec![self.shape(given)],
             "NAME=LAYOUT" => vec![self.layout(option, given)],
@@ -729,45 +873,38 @@ impl<'a> Asked<'a> {
                 words if words[0] != option || words.len() > 2 => return Some(words),
                 mut words => vec![words.pop()],
             },
-            "NAME=TYPE" => {
-                let (ends, is_type) = (self.ends(option), kind.is_some() && pair == given);
-                let name = if ends.len() > 1 { Some("*".to_owned()) } else { ends.into_iter().next().map(|it| it.0) };
-                vec![name.map(|name| format!("{name}={given}")).filter(|_| is_type), Some(pair)]
-            }
-            "FROM=TO,…" => {
-                let to = Some(format!("f32={pair}")).filter(|_| kind.is_some_and(|kind| kind != "f32"));
-                vec![Some(pair).filter(|pair| pair.contains('=')), to]
-            }
-            "KEY=VALUE" => vec![Some(given.replacen(':', "=", 1))],
-            "N" | "REL" | "ABS" | "SECONDS" | "R" => {
-                let percent = given.strip_suffix('%').and_then(|number| Some(number.parse::<f64>().ok()? / 100.0));
-                let bare = given.trim_end_matches(|letter: char| letter.is_alphabetic()).to_owned();
-                if let Some((value, (name, other))) =
-                    given.split_once(',').and_then(|it| Some((it.0, it.1.split_once('=')?)))
-                {
-                    let other =
-                        self.fitted(verb, &self.own(verb, &format!("--{}", name.trim_matches(['-', ' '])))?, other)?;
-                    return Some([self.fitted(verb, option, value)?, other].concat());
-                }
-                vec![percent.map(|number| number.to_string()), Some(bare)]
-            }
-            "TYPE" if option == "--hint" => vec![kind],
             _ if place.starts_with("FILE") || place.starts_with("OUT") => {
                 vec![Some(given.to_owned()).filter(|_| is_path && !lower.contains(':'))]
             }
             _ => {
+                let (ends, kind) = (self.ends(option), element_type(&lower).ok().map(|ty| ty.to_string()));
+                let end = if ends.len() > 1 { Some("*".to_owned()) } else { ends.into_iter().next().map(|it| it.0) };
+                let end = end
+                    .filter(|_| place == "NAME=TYPE" && kind.is_some() && !given.contains([':', '=', '>']))
+                    .map(|end| format!("{end}={given}"));
+                let to = Some(format!("f32={lower}"))
+                    .filter(|_| place.starts_with("FROM") && kind.as_ref().is_some_and(|kind| kind != "f32"));
+                let pair = given.replace("->", "=").replacen(':', "=", 1).replace(' ', "");
+                let pair = Some(pair).filter(|_| place.contains('='));
+                let percent = given.strip_suffix('%').and_then(|number| Some(number.parse::<f64>().ok()? / 100.0));
+                let bare = given.trim_end_matches(|letter: char| letter.is_alphabetic()).to_owned();
                 let layer = given.rsplit_once(':').filter(|(_, ty)| element_type(ty).is_ok()).map(|it| it.0.to_owned());
                 let glob = given.replace(".*", "*").replace('\\', "").trim_matches(['^', '$']).to_owned();
+                let glob = Some(glob).filter(|_| given.contains(".*"));
                 let small = ["--align", "--compress", "--for", "--quantize"].contains(&option).then(|| lower.clone());
                 let parts = lower.split(['.', '-']).map(|part| Some(part.to_owned()));
-                let forms = [layer, small, Some(glob).filter(|_| given.contains(".*")), Some(given.to_owned())];
                 // `v2024.1.0`, `2024`.
                 let number = lower.trim_start_matches(|it: char| !it.is_numeric());
                 let begins = |one: &str, other: &str| format!("{one}.").starts_with(&format!("{other}."));
                 let releases = Release::all().map(|it| it.to_string()).filter(|_| option == "--target");
                 let release = releases.filter(|it| begins(it, number) || begins(number, it)).last();
-                let set = near_set(&mode.replace('_', "-")).filter(|_| option == "--use").map(str::to_owned);
-                forms.into_iter().chain([Some(lower.clone()), Some(mode), release, set]).chain(parts).collect()
+                let sets = library::SETS.iter().map(|set| set.name).filter(|_| option == "--use");
+                let set = typelift::near(&mode.replace('_', "-"), sets);
+                let percent = percent.map(|number| number.to_string());
+                let kind = kind.filter(|_| option == "--hint");
+                let forms = [end, pair, to, percent, kind, layer, small, glob, Some(given.to_owned())];
+                let others = [Some(lower.clone()), Some(mode), release, set, Some(bare)];
+                forms.into_iter().chain(others).chain(parts).collect()
             }
         };
         let form = forms.into_iter().flatten().find(|form| takes(self.program, verb, option, form));
@@ -843,7 +980,11 @@ impl<'a> Asked<'a> {
             self.options().any(|(_, value)| value.is_some_and(|value| value.starts_with(&format!("{name}="))))
         };
         for (name, dims) in self.ends("").into_iter().filter(|(name, dims)| !dims.is_empty() && !is_shaped(name)) {
-            let symbol = shapes.symbols.iter().find(|symbol| symbol.axis() == format!("{name}[0]"));
+            // `--at 128` is the length of a text, unless only the batch is open.
+            let is_batch = self.options().any(|(name, _)| name == "-b" || name.contains("batch"));
+            let last = (1..dims.len()).rev().filter(|_| !is_batch).chain([0]);
+            let of_axis = |axis| shapes.symbols.iter().find(|it| it.axis() == format!("{name}[{axis}]"));
+            let symbol = last.into_iter().find_map(of_axis);
             words.extend(match symbol {
                 Some(symbol) => pair(option, format!("{}={given}", symbol.name))?,
                 None if option != "--set-length" || dims[0].parse::<u64>().is_err() => continue,
@@ -879,13 +1020,23 @@ impl<'a> Asked<'a> {
     fn repeated(&self, verb: &Command, option: &str, list: &str) -> Option<Vec<String>> {
         let list =
             list.split_once(':').filter(|(first, _)| first.chars().all(char::is_uppercase)).map_or(list, |it| it.1);
-        // A comma in brackets is part of a shape.
-        let mut depth = 0;
-        let values = list.split(|letter| {
-            depth += i32::from("[(".contains(letter)) - i32::from("])".contains(letter));
-            letter == ',' && depth == 0
-        });
-        let values: Vec<_> = values.map(str::trim).filter(|value| value.parse::<f64>().is_err()).collect();
+        // A separator in brackets is part of a shape.
+        let parts = |separator: char| {
+            let mut depth = 0;
+            list.split(move |letter| {
+                depth += i32::from("[(".contains(letter)) - i32::from("])".contains(letter));
+                letter == separator && depth == 0
+            })
+        };
+        let is_blank = parts(' ').filter(|part| part.contains([':', '=', '['])).count() > 1;
+        let mut values = Vec::<String>::new();
+        for value in parts(if is_blank { ' ' } else { ',' }).map(str::trim) {
+            match values.last_mut().filter(|_| value.parse::<f64>().is_ok()) {
+                // `a:1,3,b:1`.
+                Some(last) => *last += &format!(",{value}"),
+                None => values.push(value.to_owned()),
+            }
+        }
         let values = Some(values).filter(|values| values.len() > 1)?;
         let words: Option<Vec<_>> = values.iter().map(|value| self.fitted(verb, option, value)).collect();
         let words = words?.concat();
@@ -896,18 +1047,20 @@ impl<'a> Asked<'a> {
     fn line(&self, meant: &str) -> Option<String> {
         let typed = self.positionals(meant);
         let missing = |error: Error| error.kind() == ErrorKind::MissingRequiredArgument;
-        let is_whole = || !self.error([meant].into_iter().chain(typed.iter().map(String::as_str))).is_some_and(missing);
+        let is_whole =
+            || !fault(self.program, [meant].into_iter().chain(typed.iter().map(String::as_str))).is_some_and(missing);
         let example = scoped("EXAMPLE", |verb| verb == meant).filter(|_| typed.is_empty() || !is_whole());
         let meant = example.unwrap_or(meant);
         let (mut words, mut models, mut output, mut row) = (split(meant), self.models(), self.output(), None);
         words.extend(if example.is_some() { Vec::new() } else { typed });
         let example = words.get(1).filter(|option| option.starts_with("--")).cloned();
+        let mut lost = Vec::new();
         if let Some(verb) = self.program.find_subcommand(&words[0]) {
             self.prepare(&mut words);
             // An option may belong to one that follows.
-            for (name, value) in self.options().chain(self.options()) {
-                self.carry(verb, name, value, &mut words, example.as_deref());
-            }
+            let mut carry = |option| !self.carry(verb, option, &mut words, example.as_deref());
+            let late: Vec<_> = self.options().filter(|option| carry(*option)).collect();
+            lost = late.into_iter().filter(|option| carry(*option)).collect();
             // `quantize MODEL.xml int4`.
             let option = example.as_deref().filter(|option| words.len() > 2 && words[1] == **option);
             let pair = self.rest().take(2).collect::<Vec<_>>().join("=");
@@ -956,7 +1109,19 @@ impl<'a> Asked<'a> {
         if let Some(row) = row.filter(|_| words[1] == "-e" && !self.is_accepted(&words)) {
             words[2] = row;
         }
-        self.is_accepted(&words).then(|| format!("typelift {}", shown(&words)))
+        let line = self.is_accepted(&words).then(|| format!("typelift {}", shown(&words)))?;
+        // An option that led to the command, or whose value is in it, is not lost.
+        let is_kept = |&(name, value): &Typed| {
+            let is_value = value.is_some_and(|value| value.split([',', ' ']).any(|part| line.contains(part)));
+            let is_word = |words| [&*dashed(name), value.unwrap_or_default()].iter().any(|word| has_word(words, word));
+            let is_same = |it: &str| it == meant || [it, meant].iter().all(|it| it.contains("before NAME"));
+            let mut rows = rows().filter(|(_, row)| row.split('|').any(is_same));
+            let is_meant = meanings(name).into_iter().any(is_same) || rows.any(|(words, _)| is_word(words));
+            is_value || is_meant || argument(self.program, name).is_some()
+        };
+        let lost = lost.into_iter().filter(|option| !is_kept(option)).map(|(name, _)| name.to_owned());
+        *self.dropped.borrow_mut() = lost.collect();
+        Some(line)
     }
 
     /// The words after a command that was typed, if they are no options.
@@ -970,17 +1135,11 @@ impl<'a> Asked<'a> {
         all.collect()
     }
 
-    /// The error of the parser for these words.
-    fn error<'w>(&self, words: impl Iterator<Item = &'w str>) -> Option<Error> {
-        self.program.clone().try_get_matches_from(["typelift"].into_iter().chain(words)).err()
-    }
-
     /// True if the parsers of commands and statements accept these words, or if a place of one is empty. The statements must
     /// run on the model.
     fn is_accepted(&self, words: &[String]) -> bool {
-        let has_place = |word: &String| {
-            PLACES.iter().chain(&OTHER_PLACES).any(|place| parts(word).any(|part| part == *place)) || has_place(word)
-        };
+        let has_place =
+            |word: &String| PLACES.iter().any(|place| parts(word).any(|part| part == *place)) || has_place(word);
         if words.iter().any(|word| !is_xml(word) && has_place(word)) {
             return true;
         }
@@ -991,7 +1150,8 @@ impl<'a> Asked<'a> {
         let runs = |script: Script| self.model().is_none_or(|model| script.run(model.clone()).is_ok());
         let is_overview = words.first().is_some_and(|word| is_xml(word));
         statements.collect::<String>().parse().is_ok_and(runs)
-            && (is_overview || self.error(words.iter().map(String::as_str)).is_none_or(|error| error.exit_code() == 0))
+            && (is_overview
+                || fault(self.program, words.iter().map(String::as_str)).is_none_or(|error| error.exit_code() == 0))
     }
 
     /// Adds the command that `reduce` runs, which is typed after the model, or as a value of an option.
@@ -1012,33 +1172,31 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// Adds an option that was typed to a command, if it has a meaning there, or replaces its value.
-    fn carry(&self, verb: &Command, name: &str, value: Option<&str>, words: &mut Vec<String>, example: Option<&str>) {
+    /// Adds an option that was typed to a command, or replaces its value. Returns false if it has no meaning there.
+    fn carry(&self, verb: &Command, option: Typed, words: &mut Vec<String>, example: Option<&str>) -> bool {
+        let (name, value) = option;
         let is_set = library::get(name.trim_start_matches('-')).is_some();
         if is_off(value) || is_output(name) || is_model_option(name) || is_set {
-            return;
+            return true;
         }
         let own = self.own_or_similar(verb, name);
         // `compress --to bf16`: the value of a row is an example.
         let foreign = example.filter(|_| !has(verb, &dashed(name))).zip(value);
         let of_example = foreign.and_then(|(option, value)| self.fitted(verb, option, value));
         let typed = of_example.or_else(|| self.with_value(verb, &own?, value));
-        let Some(new) = typed.or_else(|| self.as_statement(verb, name, value)) else { return };
+        let Some(new) = typed.or_else(|| self.as_statement(verb, name, value)) else { return false };
         let is_list = new.len() > 2 && new.iter().step_by(2).all(|option| option.starts_with("--"));
-        for new in new.chunks(if is_list { 2 } else { new.len() }) {
-            self.add(verb, new.to_vec(), words, example);
-        }
+        let mut parts = new.chunks(if is_list { 2 } else { new.len() }).enumerate();
+        parts.all(|(at, new)| self.add(verb, new.to_vec(), words, example.filter(|_| at == 0)))
     }
 
-    /// Adds an option to a command, or replaces its value.
-    fn add(&self, verb: &Command, new: Vec<String>, words: &mut Vec<String>, example: Option<&str>) {
-        if words.windows(new.len()).any(|known| known == new) {
-            return;
-        }
+    /// Adds an option to a command, or replaces its value. Returns false if the command refuses it with the others.
+    fn add(&self, verb: &Command, new: Vec<String>, words: &mut Vec<String>, example: Option<&str>) -> bool {
         let known = words.iter().position(|word| *word == new[0]).filter(|&at| at + 1 < words.len());
         let known = known.filter(|_| new.len() > 1);
         let range = || words.iter().enumerate().find_map(|(at, word)| Some((at, ranged(word, new.get(1)?)?)));
         match (range(), known) {
+            _ if words.windows(new.len()).any(|known| known == new) => {}
             (Some((at, range)), _) => words[at] = range,
             // The value of a row is an example.
             (_, Some(at)) if at == 1 && example == Some(&words[1]) || !is_repeatable(verb, &new[0]) => {
@@ -1050,14 +1208,17 @@ impl<'a> Asked<'a> {
                     let all: Vec<_> = words.iter().filter(|word| !is_xml(word)).chain(&new).cloned().collect();
                     refused(self.program, verb, &all).filter(|kind| bad.contains(kind))
                 };
+                let is_example = example == words.get(1).map(String::as_str) && words.len() > 2;
                 if fault(&words[1..]).is_none() {
                     words.extend(new);
-                } else if example == words.get(1).map(String::as_str) && words.len() > 2 && fault(&words[3..]).is_none()
-                {
+                } else if is_example && fault(&words[3..]).is_none() {
                     words.splice(1..3, new);
+                } else {
+                    return false;
                 }
             }
         }
+        true
     }
 
     /// The statement that does what an option of `convert` does.
@@ -1070,9 +1231,7 @@ impl<'a> Asked<'a> {
 
     /// A shape of an input after its type, as statements take it.
     fn with_type(&self, input: &str, shape: &str) -> Option<String> {
-        let model = self.model()?;
-        let ty = model.graph().layer(model.find_input(input).ok()?)?.outputs().first()?.element_type();
-        Some(format!("{ty}{shape}"))
+        Some(format!("{}{shape}", self.type_of(input)?))
     }
 
     /// The words for an option of a command: with the value that was typed, or the one that it stands for.
@@ -1121,15 +1280,31 @@ impl<'a> Asked<'a> {
     /// The command with the statement that may be meant by one that cannot be read.
     fn restated(&self) -> Option<String> {
         let mut statements = self.options().filter(|(name, _)| ["-e", "--statement"].contains(name));
-        let wrong = statements.find_map(|(_, value)| value.filter(|text| text.parse::<Script>().is_err()))?;
+        let wrong = statements.find_map(|(_, value)| value.filter(|text| text.parse::<Script>().is_err()));
+        let bare = self.rest().next();
+        let wrong = wrong.or(bare)?;
         let texts: Vec<_> = self.arguments.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
         let is_done = texts.iter().any(|word| DONE.contains(&&**word)) || self.output().is_some();
         let output = ["-o", "OUT.xml"].into_iter().filter(|_| !is_done).map(str::to_owned);
         let whole = |meant: String| -> Vec<_> {
-            let words = texts.iter().map(|word| if word == wrong { meant.clone() } else { word.clone() });
-            words.chain(output.clone()).collect()
+            let is_verb = meant.starts_with("convert --");
+            let others = texts.iter().skip(1).filter(|word| *word != wrong && !word.starts_with("-e"));
+            let words: Vec<_> = match is_verb {
+                true => split(&meant).into_iter().chain(others.cloned()).collect(),
+                false => texts
+                    .iter()
+                    .flat_map(|word| match word == wrong {
+                        true => ["-e".to_owned(), meant.clone()][usize::from(bare != Some(wrong))..].to_vec(),
+                        false => vec![word.clone()],
+                    })
+                    .collect(),
+            };
+            words.into_iter().chain(output.clone()).collect()
         };
-        let meant = self.statements(wrong).into_iter().filter(|text| text != wrong && text.parse::<Script>().is_ok());
+        let is_read = |text: &String| {
+            text.starts_with("convert --") || (text != wrong || bare == Some(wrong)) && text.parse::<Script>().is_ok()
+        };
+        let meant = self.statements(wrong).into_iter().filter(is_read);
         let line = meant.map(whole).find(|line| self.is_accepted(line))?;
         Some(format!("typelift {}", shown(&line)))
     }
@@ -1138,37 +1313,66 @@ impl<'a> Asked<'a> {
     fn statements(&self, wrong: &str) -> Vec<String> {
         const FILLERS: [&str; 11] = ["to", "as", "for", "with", "by", "into", "layer", "node", "op", "->", "=>"];
         let text = wrong.trim().trim_end_matches(';');
-        let signs = ["==>", "-->", "->", "→", "=", " to "];
+        let signs = ["==>", "-->", "->", "=>", "→", "=", " to "];
         let rules = signs.iter().filter_map(|sign| text.split_once(sign)).filter(|(from, _)| from.contains('('));
         let mut found = vec![text.to_owned()];
         found.extend(rules.map(|(from, to)| format!("{} => {}", from.trim(), to.trim())));
-        let words = || text.split([' ', '=', ',', ':', '"']).filter(|word| !word.is_empty());
-        let words: Vec<_> = match text.split('/').collect::<Vec<_>>()[..] {
-            ["s", old, new, ..] => vec!["s", old, new],
-            _ => words().filter(|word| !FILLERS.contains(word)).collect(),
+        // `del(.layers.head)` of jq, `graph.rename("a", "b")`.
+        let text = text.trim_start_matches(".layers").trim_start_matches('.');
+        let call = text.strip_suffix(')').and_then(|text| text.split_once('('));
+        let call = call.filter(|(verb, _)| verb.starts_with(char::is_lowercase)).map(|(verb, rest)| {
+            let rest = rest.trim_start_matches(".layers").replace(['\'', '[', ']'], " ");
+            format!("{} {}", verb.rsplit('.').next().unwrap_or(verb), rest.trim_start_matches('.'))
+        });
+        let plain =
+            signs.iter().take(5).fold(call.unwrap_or_else(|| text.to_owned()), |it, sign| it.replace(sign, " "));
+        let words = plain.split([' ', '=', ',', ':', '"']).filter(|word| !word.is_empty() && !FILLERS.contains(word));
+        let mut words: Vec<_> = match sed(text) {
+            Some((old, new, true)) => vec!["s", old, new, "g"],
+            Some((old, new, false)) => vec!["s", old, new],
+            None => words.collect(),
         };
+        // `head.name = x`.
+        let is_set = words.first() == Some(&"set");
+        let attribute = words.get(usize::from(is_set)).and_then(|name| name.rsplit_once('.'));
+        if let Some((layer, name)) = attribute.filter(|it| self.operation_of(it.0).is_some()) {
+            words.splice(..=usize::from(is_set), [name, layer]);
+        }
         let value = text.split_once(['=', ':']).map(|(_, value)| value.trim());
         let value = value.or_else(|| text.rsplit(' ').next()).unwrap_or_default();
-        for (row, meant) in rows() {
-            let pattern: Vec<_> = row.strip_prefix("-e: ").map(|row| row.split(' ').collect()).unwrap_or_default();
-            let is_place = |part: &str| ["A", "B", "…"].contains(&part);
-            let is_same = |(part, word): (&&str, &&str)| is_place(part) || part.split('/').any(|it| it == dashed(word));
+        let patterns = rows().flat_map(|(row, meant)| {
+            let patterns = row.strip_prefix("-e: ").into_iter().flat_map(|row| row.split(", "));
+            patterns.map(move |pattern| (pattern.split(' ').collect::<Vec<_>>(), meant))
+        });
+        for (pattern, meant) in patterns {
+            let is_same = |(part, word): (&&str, &&str)| match *part {
+                "A" | "B" | "…" => true,
+                part => part.split('/').any(|it| it == dashed(word) || it == "T" && element_type(word).is_ok()),
+            };
             let is_long = pattern.len() == words.len() || pattern.last() == Some(&"…") && words.len() >= pattern.len();
-            if is_long && pattern.iter().zip(&words).all(is_same) {
-                let of = |place: &str| pattern.iter().position(|part| *part == place).map_or("", |at| words[at]);
+            let is_rule = words.iter().any(|word| word.contains('(')) && !meant.contains("$A(_)");
+            if is_long && !is_rule && pattern.iter().zip(&words).all(is_same) {
+                let of = |place: &str| pattern.iter().rposition(|part| *part == place).map_or("", |at| words[at]);
                 let before = self.before(of("A")).unwrap_or_default();
                 let (a, b) = (of("A"), of("B"));
                 let start = if a.contains('(') { meant.replace("$A(_)", a) } else { meant.to_owned() };
+                let inputs = self.operation_of(a).and_then(|it| Some(it.split_at(it.find('(')?).1.to_owned()));
+                let start = inputs.map_or(start.clone(), |inputs| start.replace("(x)", &inputs));
                 let whole = Some(value).filter(|value| meant.starts_with("input") && value.starts_with('['));
                 let whole = whole.and_then(|shape| self.with_type(a, shape));
                 let value = whole.as_deref().unwrap_or(value);
-                let places =
-                    [("$BEFORE", &*quoted(&before)), ("$VALUE", value), ("$A", &quoted(a)), ("$B", &quoted(b))];
+                let places = [
+                    ("$BEFORE", &*quoted(&before)),
+                    ("$VALUE", value),
+                    ("$T", &element_type(of("T")).map(|ty| ty.to_string()).unwrap_or_default()),
+                    ("$F", &self.type_of(a).unwrap_or_default()),
+                    ("$A", &quoted(a)),
+                    ("$B", &quoted(b)),
+                ];
                 found.push(places.iter().fold(start, |text, (place, name)| text.replace(place, name)));
             }
         }
         // `set stem.strides = [1,1]`.
-        let attribute = words.get(1).and_then(|name| name.rsplit_once('.')).filter(|_| words[0] == "set");
         if let Some((op, (name, attribute))) = attribute.and_then(|it| Some((self.operation_of(it.0)?, it))) {
             let value =
                 if value.contains(',') && !value.contains('[') { format!("[{value}]") } else { value.to_owned() };
@@ -1177,12 +1381,18 @@ impl<'a> Asked<'a> {
         found
     }
 
-    /// A layer as a pattern: `Convolution(a, b)`.
+    /// A layer, or the first one of an operation, as a pattern: `Convolution(a, b)`.
     fn operation_of(&self, layer: &str) -> Option<String> {
-        let graph = self.model()?.graph();
-        let layer = graph.layer(graph.find(layer).ok()?)?;
+        let (graph, name) = (self.model()?.graph(), layer);
+        let named = |layer: &&Layer| layer.operation().is_some_and(|it| it.name.eq_ignore_ascii_case(name));
+        let layer = graph.find(layer).ok().and_then(|id| graph.layer(id)).or_else(|| graph.layers().find(named))?;
         let names = ["a", "b", "c", "d", "e", "f"].get(..layer.inputs().len())?;
         Some(format!("{}({})", layer.operation()?.name, names.join(", ")))
+    }
+
+    fn type_of(&self, layer: &str) -> Option<String> {
+        let graph = self.model()?.graph();
+        Some(graph.layer(graph.find(layer).ok()?)?.outputs().first()?.element_type().to_string())
     }
 
     /// Replaces places in a command by the words that were typed, and by the names of the model.
@@ -1222,9 +1432,6 @@ impl<'a> Asked<'a> {
                         last.clone().or_else(|| typed.next()).or_else(|| own("output").filter(|_| first.is_some()))
                     }
                     "LAYOUT" => self.layout("", self.others().find(|word| word.len() == 4).unwrap_or("NHWC")),
-                    "LENGTH" => self.value_of("--dim_param").map(str::to_owned),
-                    "N" => self.value_of("--dim_value").map(str::to_owned).or_else(|| typed.next()),
-                    "DEVICE" => Some("cpu".to_owned()),
                     "OTHER" => self.models().get(1).map(|file| file.trim_end_matches(".xml").to_owned()),
                     "SHAPE" => typed.next().map(|dims| format!("[{}]", dims.trim_matches(['[', ']']))),
                     "OLD" if named.is_some() => own(named.unwrap_or_default()),
@@ -1266,7 +1473,11 @@ impl<'a> Asked<'a> {
         let is_command = ["MODEL.xml", "--version"].contains(&first) || self.program.find_subcommand(first).is_some();
         match meant.split_once(" | ") {
             _ if !is_command => Some(meant.to_owned()),
-            Some((meant, next)) => Some(format!("`{} | {next}` does that", self.line(meant)?)),
+            Some((meant, next)) => {
+                // The expression that was typed for jq.
+                let typed = self.values().find(|word| is_path(word)).map_or(".".into(), shell_word);
+                Some(format!("`{} | {}` does that", self.line(meant)?, next.replace('.', &typed)))
+            }
             None => Some(format!("`{}` does that", self.line(meant)?)),
         }
     }
@@ -1278,33 +1489,6 @@ impl<'a> Asked<'a> {
         is_code.then(|| format!("an error cannot be left out: `typelift explain {code}` says how to fix it"))
     }
 
-    /// The tip to write an option of ours, in the whole line if its value is known.
-    fn written(&self, verb: &Command, given: &str, meant: &str) -> Option<String> {
-        let option = meant.split(' ').next().unwrap_or_default();
-        if valued(verb, option) == option {
-            let words = ["typelift", verb.get_name(), "a.xml", "-o", "o.xml", option];
-            let error = self.program.clone().try_get_matches_from(words).err();
-            let missing = error.and_then(|error| match error.get(ContextKind::InvalidArg)? {
-                ContextValue::Strings(missing) => missing.iter().find(|arg| arg.contains("--")).map(|arg| plain(arg)),
-                _ => None,
-            });
-            if let Some(needed) = missing.filter(|needed| !self.options().any(|(name, _)| needed.starts_with(name))) {
-                let line = self.line(verb.get_name()).map(|line| format!(": `{line}`")).unwrap_or_default();
-                return Some(format!("leave `{given}` out, because `{option}` belongs to `{needed}`{line}"));
-            }
-        }
-        if let Some(advice) = self.value_of(given).and_then(|value| self.of_error(option, value)) {
-            return Some(advice);
-        }
-        if let Some(line) = self.line(verb.get_name()).filter(|_| option == "--output" && self.output().is_some()) {
-            return Some(format!("write `{line}`"));
-        }
-        let words = self.with_value(verb, meant, self.value_of(given)).map(|words| shown(&words));
-        let line = words.as_ref().and_then(|words| self.line(verb.get_name()).filter(|line| line.contains(words)));
-        let alone = || words.unwrap_or_else(|| valued(verb, &meant.replace("DEVICE", "cpu")));
-        Some(format!("write `{}`", line.unwrap_or_else(alone)))
-    }
-
     /// The meaning of an option of this name here, or in another command.
     fn meaning(&self, verb: &Command, given: &str, name: &str) -> Option<String> {
         if let Some(meant) = scoped(verb.get_name(), |word| word == name) {
@@ -1312,25 +1496,32 @@ impl<'a> Asked<'a> {
         }
         let is_report = ["--log", "--report"].contains(&name) || is_output(name);
         if is_report && !has(verb, "--output") && verb.get_name() != "explain" {
-            return Some("the answer goes to standard output: write `> FILE`".to_owned());
-        }
-        if argument(verb, given).is_some() {
-            return Some(format!("the command comes first: `{}`", self.line(verb.get_name())?));
-        }
-        if let Some(meant) = self.own(verb, name) {
-            return match self.output().filter(|_| meant == "--in-place") {
-                Some(_) => Some(format!("leave `{given}` out: -o replaces a file that is there")),
-                None => self.written(verb, given, &meant),
-            };
+            let line = self.line(verb.get_name()).unwrap_or_default();
+            return Some(format!("the answer goes to standard output: write `{line} > FILE`"));
         }
         let (meanings, long) = (meanings(name), name.trim_start_matches('-'));
         let values = verb.get_positionals().flat_map(|arg| arg.get_value_names().unwrap_or_default());
         let is_positional = values.filter(|value| value.split('_').any(|word| word == long.to_uppercase())).count() > 0;
-        if is_model_option(name) || is_positional {
-            return Some(format!("give it without `{given}`: `{}`", self.line(verb.get_name())?));
+        let is_here = argument(verb, given).is_some() || is_model_option(name) || is_positional;
+        if let Some(meant) = self.own(verb, name).or_else(|| is_here.then(|| name.to_owned())) {
+            let option = meant.split(' ').next().unwrap_or_default();
+            let advice = self.value_of(given).and_then(|value| self.of_error(option, value));
+            let (line, place) = (self.line(verb.get_name()), valued(verb, &meant));
+            let is_kept = is_here || !self.dropped.borrow().iter().any(|name| name == given);
+            let written = || self.with_value(verb, &meant, self.value_of(given)).map(|words| shown(&words));
+            return advice.or_else(|| match line {
+                _ if option == "--in-place" && self.output().is_some() => {
+                    Some(format!("leave `{given}` out: -o replaces a file that is there"))
+                }
+                Some(line) if is_kept => Some(format!("write `{line}`")),
+                Some(line) if place == option => {
+                    Some(format!("leave `{given}` out, `{option}` belongs to another option: `{line}`"))
+                }
+                _ => Some(format!("write `{}`", written().unwrap_or(place))),
+            });
         }
-        if let Some(meant) = meanings.iter().find(|meant| !meant.starts_with("--")) {
-            return self.said(meant);
+        if let Some(tip) = meanings.iter().filter(|meant| !meant.starts_with("--")).find_map(|meant| self.said(meant)) {
+            return Some(tip);
         }
         let others = || self.program.get_subcommands().filter(|other| !other.is_hide_set());
         // The same letter means other things elsewhere.
@@ -1339,10 +1530,8 @@ impl<'a> Asked<'a> {
         let having: Vec<_> = having.map(Command::get_name).collect();
         if let Some(other) = having.first() {
             let is_whole = self.value_of(given).is_some() || valued(self.program.find_subcommand(other)?, name) == name;
-            return Some(match having.len() {
-                1 if is_whole => format!("`{name}` is an option of {other}: `{}`", self.line(other)?),
-                _ => format!("`{name}` is an option of {}", having.join(", ")),
-            });
+            let line = self.line(other).filter(|_| is_whole).map(|line| format!(": `{line}`"));
+            return Some(format!("`{name}` is an option of {}{}", having.join(", "), line.unwrap_or_default()));
         }
         if let Some(set) = library::get(long) {
             return self.said(&format!("rewrite --use {}", set.name));
@@ -1364,7 +1553,9 @@ impl<'a> Asked<'a> {
         let options =
             self.options().filter(|(name, value)| !is_output(name) && !is_model_option(name) && !is_off(*value));
         options.map(|(name, _)| name).find_map(|name| {
-            let statement = meanings(name).into_iter().find(|meant| meant.starts_with("rewrite "));
+            let mut statements = meanings(name).into_iter().filter(|meant| meant.starts_with("rewrite "));
+            let statement = statements.clone().find(|meant| self.line(meant).is_some());
+            let statement = statement.or_else(|| statements.next().and(meanings(name).pop()));
             self.own(convert, name).filter(|own| !own.starts_with("--for")).map(|_| "convert").or(statement)
         })
     }
@@ -1382,7 +1573,7 @@ fn meanings(word: &str) -> Vec<&'static str> {
     let exact = general().filter(|(words, _)| has_word(words, &whole));
     let other = general().filter(|(words, _)| whole != long && has_word(words, long));
     let rows = exact.chain(other).map(|(_, meanings)| meanings);
-    rows.flat_map(|row| row.split(if row.contains('`') { '\0' } else { '|' })).collect()
+    rows.flat_map(|row| row.split(if row.contains('`') || row.contains(" | ") { '\0' } else { '|' })).collect()
 }
 
 /// The meaning of an option of a command, or of a value of an option.
@@ -1390,6 +1581,15 @@ fn scoped(scope: &str, is_meant: impl Fn(&str) -> bool) -> Option<&'static str> 
     let words = |words: &'static str| words.strip_prefix(scope)?.strip_prefix(": ");
     let mut rows = rows().filter_map(|(row, meant)| Some((words(row)?, meant)));
     rows.find(|(words, _)| words.split(' ').any(&is_meant)).map(|(_, meant)| meant)
+}
+
+/// True if a text begins like a pattern, in which `*` stands for any text.
+fn is_like(pattern: &str, text: &str) -> bool {
+    let found = pattern.split('*').try_fold((text, true), |(rest, is_first), part| {
+        let at = rest.find(part).filter(|at| *at == 0 || !is_first)?;
+        Some((&rest[at + part.len()..], false))
+    });
+    found.is_some()
 }
 
 fn is_program(word: &str) -> bool {
@@ -1438,7 +1638,7 @@ fn has_word(words: &str, word: &str) -> bool {
     words.split(' ').any(|known| known == word)
 }
 
-fn is_xml(word: &str) -> bool {
+pub(crate) fn is_xml(word: &str) -> bool {
     Path::new(word).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("xml"))
 }
 
@@ -1508,7 +1708,7 @@ fn shown(words: &[String]) -> String {
 
 /// A name as a statement takes it.
 fn quoted(name: &str) -> String {
-    let is_plain = name.chars().all(|letter| letter.is_alphanumeric() || "_./:".contains(letter));
+    let is_plain = name.chars().all(|letter| letter.is_alphanumeric() || "_./:*?".contains(letter));
     if is_plain { name.to_owned() } else { format!("\"{name}\"") }
 }
 
@@ -1540,38 +1740,12 @@ fn refused(program: &Command, verb: &Command, options: &[String]) -> Option<Erro
     let is_written = options.iter().all(|option| !DONE.contains(&&**option));
     let is_written = is_written && ["convert", "rewrite"].contains(&verb.get_name());
     let output: &[&str] = if is_written { &["-o", "o.xml"] } else { &[] };
-    let words =
-        [&["typelift", verb.get_name()], models, output].concat().into_iter().chain(options.iter().map(String::as_str));
-    program.clone().try_get_matches_from(words).err().map(|error| error.kind())
+    let words = [&[verb.get_name()], models, output].concat().into_iter();
+    fault(program, words.chain(options.iter().map(String::as_str))).map(|error| error.kind())
 }
 
 fn takes(program: &Command, verb: &Command, option: &str, value: &str) -> bool {
     let bad = [ErrorKind::InvalidValue, ErrorKind::ValueValidation, ErrorKind::UnknownArgument];
-    let words = ["typelift", verb.get_name(), option, value];
-    let result = program.clone().try_get_matches_from(words);
-    valued(verb, option) != option && result.err().is_none_or(|error| !bad.contains(&error.kind()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_in_any_script_are_read() {
-        for word in ["–o", "“cut norm”", "é~1", "", "-", "="] {
-            let line = ["typelift", word, "model.xml", word].map(OsString::from);
-            assert!(of_habit(&line).is_none_or(|advice| !advice.is_empty()), "{word}");
-        }
-        let line =
-            ["typelift", "rewrite", "a.xml", "-e", "“cut", "norm”", "–-quiet", "–o", "b c.xml"].map(OsString::from);
-        let advice = of_habit(&line).unwrap().replace('"', "'");
-        assert!(advice.ends_with("`typelift rewrite a.xml -e 'cut norm' --quiet -o 'b c.xml'`"));
-    }
-
-    #[test]
-    fn words_of_a_name_or_its_description_lead_to_a_set_of_rules() {
-        assert_eq!(near_set("fuse-attention"), Some("fuse-sdpa"));
-        assert_eq!(near_set("fuse-geloo"), Some("fuse-gelu"));
-        assert_eq!(near_set("quux"), None);
-    }
+    let fault = fault(program, [verb.get_name(), option, value]);
+    valued(verb, option) != option && fault.is_none_or(|error| !bad.contains(&error.kind()))
 }

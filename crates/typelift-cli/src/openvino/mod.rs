@@ -97,7 +97,13 @@ impl Process {
                 Err(reason) => tried.push(format!("`{}` ({reason})", python.display())),
             }
         }
-        Err(RunError::Missing(format!("no Python with OpenVINO was found: tried {}", tried.join(" and "))))
+        let near = self
+            .pythons
+            .iter()
+            .filter(|it| it.components().count() > 1)
+            .find_map(|it| crate::input::near_file(it, |_| true));
+        let near = near.map_or(String::new(), |near| format!("; did you mean `{}`?", near.display()));
+        Err(RunError::Missing(format!("no Python with OpenVINO was found: tried {}{near}", tried.join(" and "))))
     }
 
     /// Starts a Python and waits until it has imported OpenVINO. The error is the reason in a few words.

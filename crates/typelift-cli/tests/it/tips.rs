@@ -228,6 +228,8 @@ const STRANGERS: &[&str] = &[
     "rewrite R -e 'before image : Subtract(_, [1.5,2,3])' -o o.xml",
     "rewrite R --use fuse-layernorm -o o.xml",
     "rewrite R --use optimize -o o.xml",
+    "rewrite R --use fuse-attention -o o.xml",
+    "rewrite R –-use norms –o o.xml",
     "rewrite R --use fuse-gelu,no-ops -o o.xml",
     "rewrite R -e 'output probabilities : f16[1,2]' -o o.xml",
     "rewrite R -e 'freeze image = 0' -o o.xml",
@@ -392,6 +394,58 @@ const STRANGERS: &[&str] = &[
     "rewrite R --rules 'Divide(x, 6) => Multiply(x, 0.1667)' -o o.xml",
     "verify R R -hint latency",
     "show -hide-constants R",
+];
+
+/// Command lines with a slip in a word, an expression of another tool, or a near name.
+const SLIPS: &[&str] = &[
+    "inspect R --show layers",
+    "jq '.layers[] | select(.type==\"Relu\")' R",
+    "'.layers | length' R",
+    "sed 's/norm/Norm/g' R",
+    "sed 's/f32/f16/g' R -o o.xml",
+    "sed -i 's#image#pixels#' R",
+    "rewrite R 's/head/Head/' -o o.xml",
+    "rewrite R -e 's/norm/Norm/g' -o o.xml",
+    "rewrite R -e 's|probab|Probab|' -o o.xml",
+    "rewrite R -e 'image: f32 -> f16' -o o.xml",
+    "rewrite R -e 'head: f32 -> f16' -o o.xml",
+    "rewrite R -e 'layer head type f16' -o o.xml",
+    "rewrite R -e 'head.name=x' -o o.xml",
+    "rewrite R -e 'image.shape = [1,3,32,32]' -o o.xml",
+    "rewrite R -e 'del(.layers.act)' -o o.xml",
+    "rewrite R -e 'graph.rename(\"image\", \"pixels\")' -o o.xml",
+    "rewrite R -e 'Clamp => Relu' -o o.xml",
+    "rewrite R -e 'Multiply -> Add' -o o.xml",
+    "rewrite R -e 'image -> pixels' -o o.xml",
+    "check R --output json",
+    "stats R -o json",
+    "convert 'repaired.xml -o o.xml'",
+    "convert repaired.xml-o o.xml",
+    "check repaired.xml,model.xml",
+    "why repaired.xml:280",
+    "check repaired.xml:280:24",
+    "-check M",
+    "-m R -o out.xml",
+    "-m R -d CPU",
+    "convert -o R",
+    "check",
+    "why R norm.variance",
+    "promote f32 i64 --rules pytorh --explain",
+    "explain 'Arguments do not have the same element type'",
+    "explain 'Argument shapes are inconsistent'",
+    "cargo check R",
+    "vimdiff M R",
+    "verify M R --rtol=1e-3,atol=1e-5",
+    "reduce M -o s.xml -- sh missing.sh {}",
+    "view M --port 8080",
+    "diff M R --name-only",
+    "convert R --overwrite-input-shape image:1,3,32,32 mask:1,100 -o o.xml",
+    "convert R --input_shape 'image:[1, 3, 32, 32] mask:[1,100]' -o o.xml",
+    "convert R --fp16-output -o o.xml",
+    "convert R --stateful -o o.xml",
+    "convert R --target LTS -o o.xml",
+    "check R --target 2019",
+    "stats R --target 2024.1",
 ];
 
 /// Command lines of which everything that was typed belongs to the tip.
@@ -657,6 +711,11 @@ const TOOLS: &[&str] = &[
 ];
 
 #[test]
+fn a_slip_in_a_word_leads_to_the_whole_command() {
+    insta::assert_snapshot!("slips", answers(SLIPS));
+}
+
+#[test]
 fn words_of_other_tools_get_a_whole_command() {
     insta::assert_snapshot!("tools", answers(TOOLS));
 }
@@ -756,7 +815,7 @@ fn refusal(folder: &Path, printed: &str) -> Option<String> {
     }
     let output = command(copy.path(), &words.iter().map(String::as_str).collect::<Vec<_>>()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
-    let names = ["no such file", "does not exist", "no open length", "a group size cannot be set"];
+    let names = ["no such file", "did not start", "does not exist", "no open length", "a group size cannot be set"];
     let is_named = names.iter().any(|name| said.contains(name));
     (output.status.code() == Some(2) && !is_named).then(|| format!("typelift {printed}\n{said}"))
 }

@@ -392,7 +392,11 @@ impl Model {
         let end = || {
             ends.filter(|end| !word.contains("..") && names.iter().any(|name| name == end)).map(str::to_owned).next()
         };
-        inside.cloned().or_else(|| near(word, names.iter().map(String::as_str))).or_else(end)
+        // `self.query/MatMul` is a part of a longer name here.
+        let parts = format!("*{}*", word.replace(['/', '.', ':', ' '], "*"));
+        let within = || names.iter().filter(|name| matches_glob(&parts, name)).min_by_key(|name| name.len()).cloned();
+        let within = || within().filter(|_| word.len() > 2 && !is_glob(word));
+        inside.cloned().or_else(|| near(word, names.iter().map(String::as_str))).or_else(end).or_else(within)
     }
 
     /// Returns the other layer that a number means, if it is the name of one layer or tensor and the id of another.
