@@ -600,8 +600,9 @@ impl Layer {
 fn opset_number(text: &str) -> Option<u8> {
     match *text.as_bytes() {
         [ones @ b'0'..=b'9'] => Some(ones - b'0'),
-        [tens @ b'0'..=b'9', ones @ b'0'..=b'9'] => Some((tens - b'0') * 10 + (ones - b'0')),
-        _ => text.parse().ok(),
+        [tens @ b'1'..=b'9', ones @ b'0'..=b'9'] => Some((tens - b'0') * 10 + (ones - b'0')),
+        // `opset01` is no set.
+        _ => text.parse().ok().filter(|_| !text.starts_with('0')),
     }
 }
 

@@ -127,8 +127,9 @@ fn check_size(
     if needed.max(1) < size.into() && element_type.bits() > 0 {
         let message = message!("{}{} needs {} bytes, but `size` is {}"; element_type, shape, needed, size);
         let lint = Fault { attribute: Some("size"), ..Fault::other(Code::OversizedConstant, message) };
-        let help = "correct the element type or the shape if they were changed, or write the required size";
-        cx.lint(lint.help(help));
+        cx.lint(
+            lint.help(message!("correct the type or the shape if they were changed, or write size=\"{}\""; needed)),
+        );
     }
     Ok(())
 }

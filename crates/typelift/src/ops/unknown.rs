@@ -22,7 +22,7 @@ const OWN_SET: &str =
 
 /// Describes an operation that is missing in the operation set of its layer.
 pub(crate) fn describe_unknown(ty: &str, version: &str) -> UnknownOperation {
-    let opset = version.strip_prefix("opset").and_then(|number| number.parse::<u8>().ok());
+    let opset = version.strip_prefix("opset").and_then(super::opset_number);
     let mut sets: Vec<_> = revisions(ty).iter().flat_map(|row| row.opsets()).collect();
     sets.sort_unstable();
     match (opset, sets.first(), sets.last()) {

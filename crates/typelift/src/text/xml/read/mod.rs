@@ -238,6 +238,9 @@ impl<'a> Read<'a> {
         }
         let name = root.name();
         let help = match name.to_ascii_lowercase().as_str() {
+            _ if ["diff ", "--- ", "Index: ", "@@ "].iter().any(|start| self.source.starts_with(start)) => {
+                "this is a diff: apply it to the model with `git apply` or `patch`, and give that .xml"
+            }
             "html" | "head" | "body" => {
                 "this is a web page, such as an error page: download the .xml of the model again"
             }
@@ -469,6 +472,9 @@ impl<'a> Read<'a> {
             lint.help("replace the no-break space (U+00A0) by a space: in XML it is part of the name")
         } else {
             match meant {
+                Some(meant) if meant.eq_ignore_ascii_case(name) => {
+                    lint.help(message!("write <{}> in small letters"; meant))
+                }
                 Some(meant) => lint.help(message!("write <{}> if you mean that element"; meant)),
                 None => lint.help("remove it, or move it to the element that it belongs to"),
             }
