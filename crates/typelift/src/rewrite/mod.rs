@@ -195,7 +195,7 @@ impl Rule {
 
     /// Makes the rule skip a match if its replacement is not possible.
     #[must_use]
-    pub(crate) fn tried(self) -> Self {
+    pub fn tried(self) -> Self {
         Self { tries: true, ..self }
     }
 

@@ -291,6 +291,11 @@ impl Match {
         })
     }
 
+    /// Iterates over its lists and their tensors.
+    pub fn lists(&self) -> impl Iterator<Item = (&str, &[Output])> {
+        self.lists.iter().map(|(name, tensors)| (name.as_str(), &**tensors))
+    }
+
     /// Returns the element type of a tensor.
     pub fn element_type(&self, name: &str) -> Option<ElementType> {
         self.find(name).map(|(.., ty, _)| *ty)

@@ -38,6 +38,11 @@ impl Names {
         names
     }
 
+    /// Adds the names that the current [batch](crate::edit::Batch) has set since the last update.
+    pub fn update(&mut self, model: &Model) {
+        self.follow(model.graph());
+    }
+
     fn follow(&mut self, graph: &Graph) {
         graph.touched_since(self.seen).filter_map(|id| graph.layer(id)).for_each(|layer| self.add(layer));
         self.seen = graph.batch_len();

@@ -440,6 +440,14 @@ impl Weights {
         Ok(())
     }
 
+    /// Returns the file of the base and its length. An offset in the file is an offset in the weights.
+    pub fn file(&self) -> Option<(&File, u64)> {
+        match &self.base {
+            Base::File(source) => Some((&source.file, source.length)),
+            Base::None | Base::Memory(_) | Base::Laid(_) => None,
+        }
+    }
+
     /// Returns the base, if it is in memory.
     pub fn in_memory(&self) -> Option<&[u8]> {
         match &self.base {

@@ -194,7 +194,7 @@ impl Model {
     ///
     /// # Errors
     /// Bytes of a constant that are missing.
-    pub(crate) fn arranged(&self, weights: WeightsMode) -> io::Result<Cow<'_, Self>> {
+    pub fn arranged(&self, weights: WeightsMode) -> io::Result<Cow<'_, Self>> {
         let has_changed = self.weights.has_added() || self.weights.len().is_some() && self.has_lost_constants();
         match weights {
             WeightsMode::Compact if self.weights.len().is_some() => self.compacted().map(Cow::Owned),
