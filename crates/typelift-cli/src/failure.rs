@@ -21,6 +21,8 @@ pub(crate) enum Failure {
     Other {
         message: String,
         help: Option<String>,
+        /// A wrong word of the command, and what is probably meant.
+        slip: Option<(String, String)>,
         status: Status,
         /// The file that the message names.
         file: Option<PathBuf>,
@@ -35,15 +37,15 @@ impl From<serde_json::Error> for Failure {
 
 impl Failure {
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self::Other { message: message.into(), help: None, status: Status::Failed, file: None }
+        Self::Other { message: message.into(), help: None, slip: None, status: Status::Failed, file: None }
     }
 
     pub(crate) fn internal(message: String, help: String) -> Self {
-        Self::Other { message, help: Some(help), status: Status::Faulty, file: None }
+        Self::Other { message, help: Some(help), slip: None, status: Status::Faulty, file: None }
     }
 
     pub(crate) fn refusal(message: String) -> Self {
-        Self::Other { message, help: None, status: Status::Faulty, file: None }
+        Self::Other { message, help: None, slip: None, status: Status::Faulty, file: None }
     }
 
     pub(crate) fn status(&self) -> Status {
@@ -53,13 +55,18 @@ impl Failure {
         }
     }
 
-    pub(crate) fn help(self, text: impl Into<String>) -> Self {
-        match self {
-            Self::Other { message, help: None, status, file } => {
-                Self::Other { message, help: Some(text.into()), status, file }
-            }
-            other => other,
+    pub(crate) fn help(mut self, text: impl Into<String>) -> Self {
+        if let Self::Other { help, .. } = &mut self {
+            help.get_or_insert_with(|| text.into());
         }
+        self
+    }
+
+    pub(crate) fn did_you_mean(mut self, wrong: &str, near: &str) -> Self {
+        if let Self::Other { help: None, slip, .. } = &mut self {
+            *slip = Some((wrong.to_owned(), near.to_owned()));
+        }
+        self.help(format!("did you mean `{near}`?"))
     }
 
     pub(crate) fn helped(mut self, text: String) -> Self {
@@ -69,10 +76,9 @@ impl Failure {
         self
     }
 
-    /// The message and the help, if there are both.
-    pub(crate) fn told(&self) -> Option<(&str, &str)> {
+    pub(crate) fn slip(&self) -> Option<(&str, &str)> {
         match self {
-            Self::Other { message, help: Some(help), .. } => Some((message, help)),
+            Self::Other { slip: Some((wrong, near)), .. } => Some((wrong, near)),
             _ => None,
         }
     }

@@ -18,7 +18,6 @@ use typelift::{Layer, LayerId, Model, Weights, xml};
 use crate::failure::Failure;
 use crate::not_a_model;
 use crate::render::STAND_IN;
-use crate::usage;
 
 /// The model to read.
 #[derive(Clone, clap::Args)]
@@ -383,8 +382,8 @@ impl Input {
             ErrorKind::NotFound if let Ok(end) = std::fs::read_link(path) => self
                 .refused(&error)
                 .help(format!("it is a link to `{}`, which does not exist: give the file itself", end.display())),
-            ErrorKind::NotFound => match near_file(path, usage::is_xml) {
-                Some(near) => self.refused(&error).help(format!("did you mean `{}`?", near.display())),
+            ErrorKind::NotFound => match near_file(path, is_xml) {
+                Some(near) => self.refused(&error).did_you_mean(&path.to_string_lossy(), &near.to_string_lossy()),
                 None if path.starts_with("file:") => self.refused(&error).help("write the path without file://"),
                 None if path.to_string_lossy().contains("://") => {
                     self.refused(&error).help("download the .xml and its .bin first: typelift reads files only")
@@ -423,7 +422,7 @@ impl Input {
         let mut xml = path.clone().into_os_string();
         xml.push(".xml");
         let xml = PathBuf::from(xml);
-        if xml.is_file() { failure.help(format!("did you mean `{}`?", xml.display())) } else { failure }
+        if xml.is_file() { failure.did_you_mean(&path.to_string_lossy(), &xml.to_string_lossy()) } else { failure }
     }
 }
 
@@ -556,23 +555,27 @@ impl InterfaceChanges {
     }
 }
 
+pub(crate) fn is_xml(word: &str) -> bool {
+    Path::new(word).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("xml"))
+}
+
 /// The failure for an input or output that could not be changed, with a similar name if there is one.
 pub(crate) fn refused_name(model: &Model, error: &InterfaceError) -> Failure {
-    let near = match error {
-        InterfaceError::Unknown { end: End::Input, name, .. } => closest(model.inputs(), name),
-        InterfaceError::Unknown { end: End::Output, name, .. } => closest(model.outputs(), name),
-        _ => None,
-    };
     let failure = Failure::new(error.to_string());
+    let InterfaceError::Unknown { end, name, .. } = error else { return failure };
+    let near = match end {
+        End::Input => closest(model.inputs(), name),
+        End::Output => closest(model.outputs(), name),
+    };
     match near {
-        Some(near) => failure.help(format!("did you mean `{near}`?")),
+        Some(near) => failure.did_you_mean(name, &near),
         None => failure,
     }
 }
 
 pub(crate) fn with_nearest(failure: Failure, model: &Model, word: &str) -> Failure {
     match model.nearest_name(word) {
-        Some(near) => failure.help(format!("did you mean `{near}`?")),
+        Some(near) => failure.did_you_mean(word, &near),
         None => failure.help("`typelift show` lists the layers"),
     }
 }

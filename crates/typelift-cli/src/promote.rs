@@ -430,7 +430,7 @@ fn unknown(rules: &RuleSet, text: &str, error: &str) -> Failure {
     let known = elsewhere.filter(|name| rules.type_from_name(name).is_some()).map(str::to_owned);
     let near = known.or_else(|| typelift::near(name, types.iter().copied())).filter(|near| near != name);
     if let Some(near) = near {
-        return failure.help(format!("did you mean `{near}`?"));
+        return failure.did_you_mean(name, &near);
     }
     if rules.type_from_name(name).is_some() {
         return failure;

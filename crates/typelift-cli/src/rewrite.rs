@@ -175,13 +175,14 @@ impl Args {
             let failure = Failure::new(format!("{place}{}{}", &error.message, error.excerpt()));
             let typed = text.lines().nth(line.saturating_sub(1)).unwrap_or_default().trim_start();
             let is_foreign = ["--", "/*", ";", "%"].iter().any(|sign| typed.starts_with(sign)) || typed.contains("//");
-            match error.help.as_deref().filter(|_| !is_foreign) {
-                Some(help) => failure.help(help),
-                None if is_foreign => failure.help("a comment begins with `#`"),
-                None if self.statements.is_empty() => {
+            match (&error.near, error.help.as_deref()) {
+                (Some(near), _) if !is_foreign => failure.did_you_mean(&text[error.span.clone()], near),
+                (None, Some(help)) if !is_foreign => failure.help(help),
+                _ if is_foreign => failure.help("a comment begins with `#`"),
+                _ if self.statements.is_empty() => {
                     failure.help("a line is a rule, `Relu(x) => Abs(x)`, or a statement, `rename OLD NEW`")
                 }
-                None => failure,
+                _ => failure,
             }
         })?;
         if script.edits() == 0 && script.rules().is_empty() && self.library.is_empty() {

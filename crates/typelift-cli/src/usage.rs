@@ -13,7 +13,7 @@ use typelift::rewrite::{Script, library};
 use typelift::{Layer, LayerId, Model};
 
 use crate::failure::Failure;
-use crate::input::{Input, element_type};
+use crate::input::{Input, element_type, is_xml};
 use crate::not_a_model;
 use crate::whole_command;
 
@@ -122,7 +122,7 @@ pub(crate) fn failure(error: &Error, program: &mut Command, arguments: &[OsStrin
     };
     // The parser of a value may have found what was meant.
     let (message, meant) = match message.split_once("; did you mean ") {
-        Some((message, meant)) => (message.to_owned(), Some(format!("did you mean {meant}"))),
+        Some((message, near)) => (message.to_owned(), Some(near.trim_end_matches('?').trim_matches('`').to_owned())),
         None => (message, None),
     };
     let other = || match arguments.iter().skip(1).find_map(|word| program.find_subcommand(word)) {
@@ -132,39 +132,44 @@ pub(crate) fn failure(error: &Error, program: &mut Command, arguments: &[OsStrin
         Some(verb) if verb.get_name() != "help" => format!("`typelift {} -h` lists the options", verb.get_name()),
         _ => "`typelift -h` lists the commands".to_owned(),
     };
-    let tip = of_habit(arguments).or_else(|| tip(error, program, arguments)).or(meant).unwrap_or_else(other);
-    completed(Failure::new(message).help(tip), arguments)
+    let failure = Failure::new(message);
+    match (of_habit(arguments).or_else(|| tip(error, program, arguments)), meant) {
+        (Some(tip), _) => failure.help(tip),
+        (None, Some(near)) => {
+            let wrong = text(error, ContextKind::InvalidValue).unwrap_or_default();
+            completed(failure.did_you_mean(&wrong, &near), arguments)
+        }
+        (None, None) => failure.help(other()),
+    }
 }
 
-/// Writes the whole command in place of the word in `did you mean `X`?`, if the parser accepts it.
+/// Writes the whole command in place of the word that is meant, if the parser accepts it.
 pub(crate) fn completed(failure: Failure, arguments: &[OsString]) -> Failure {
-    let line = failure.told().and_then(|(message, help)| {
-        let meant = help.strip_prefix("did you mean `")?.strip_suffix("`?").filter(|meant| !meant.contains('`'))?;
-        let is_part = |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_');
-        let replaced = |text: String, wrong: &str| match text.split_once(wrong) {
-            Some((a, b)) if !is_part(a.chars().last()) && !is_part(b.chars().next()) => format!("{a}{meant}{b}"),
-            _ => text,
-        };
-        let texts: Vec<_> = arguments.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-        let named: Vec<_> =
-            message.split('`').skip(1).step_by(2).filter(|wrong| !wrong.is_empty() && *wrong != meant).collect();
-        let near = typelift::near(meant, named.iter().copied());
-        let is_wrong =
-            |wrong: &&str| near.as_deref().map_or(named.len() == 1 || !meant.contains(wrong), |it| it == *wrong);
-        named.iter().copied().filter(is_wrong).find_map(|wrong| {
-            let mut words: Vec<_> = texts.iter().map(|text| replaced(text.clone(), wrong)).collect();
-            let is_written = words.iter().any(|word| DONE.contains(&&**word) || is_output(word));
-            if words.first().is_some_and(|verb| verb == "convert" || verb == "rewrite") && !is_written {
-                words.extend(["-o", "OUT.xml"].map(str::to_owned));
-            }
-            (!words.starts_with(&texts) && is_command(&words))
-                .then(|| format!("did you mean `typelift {}`?", shown(&words)))
-        })
-    });
-    match line {
+    match failure.slip().and_then(|(wrong, near)| line_with(wrong, near, arguments)) {
         Some(line) => failure.helped(line),
         None => failure,
     }
+}
+
+/// The command with `meant` in place of the wrong text, or of the part of it that is similar.
+fn line_with(wrong: &str, meant: &str, arguments: &[OsString]) -> Option<String> {
+    let texts: Vec<_> = arguments.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
+    let part = typelift::near(meant, wrong.split(|letter| !is_part(letter)).filter(|part| *part != meant))
+        .filter(|_| meant.chars().all(is_part));
+    let wrong = part.as_deref().unwrap_or(wrong);
+    let replaced = |text: &String| match text.split_once(wrong) {
+        Some((before, after)) if !before.ends_with(is_part) && !after.starts_with(is_part) => {
+            format!("{before}{meant}{after}")
+        }
+        _ => text.clone(),
+    };
+    let mut words: Vec<_> = texts.iter().map(replaced).collect();
+    let is_written = words.iter().any(|word| DONE.contains(&&**word) || is_output(word));
+    if words.first().is_some_and(|verb| verb == "convert" || verb == "rewrite") && !is_written {
+        words.extend(["-o", "OUT.xml"].map(str::to_owned));
+    }
+    (!words.starts_with(&texts) && is_command(&words)).then(|| format!("did you mean `typelift {}`?", shown(&words)))
 }
 
 /// The error of the parser for words after the name of the program.
@@ -465,7 +470,7 @@ impl Asked<'_> {
             Some(ContextValue::Strings(known)) => typelift::near(value, known.iter().map(String::as_str)),
             _ => typelift::near(value, listed?.split(", ").map(str::trim)),
         };
-        near.map(|near| format!("did you mean `{near}`?"))
+        near.map(|near| line_with(value, &near, self.arguments).unwrap_or_else(|| format!("did you mean `{near}`?")))
     }
 
     fn verb_tip(&self, word: &str) -> Option<String> {
@@ -1636,10 +1641,6 @@ fn dashed(name: &str) -> String {
 
 fn has_word(words: &str, word: &str) -> bool {
     words.split(' ').any(|known| known == word)
-}
-
-pub(crate) fn is_xml(word: &str) -> bool {
-    Path::new(word).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("xml"))
 }
 
 fn is_model_option(name: &str) -> bool {

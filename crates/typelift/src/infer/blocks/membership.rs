@@ -12,8 +12,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::names::{Names, plain};
-use super::parts::number_of;
+use super::names::{Names, number_of, plain};
 use crate::base::hash::HashMap;
 use crate::model::graph::{Graph, Layer, LayerId, LayerMap, numbered_prefix};
 

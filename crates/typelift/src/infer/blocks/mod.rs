@@ -18,9 +18,9 @@ use crate::base::hash::{HashMap, HashSet};
 use crate::model::graph::{Graph, Layer, LayerId, Model, Output, Place, numbered_prefix};
 use crate::ops::{self, LayerKind};
 
-pub(crate) use names::{Names, SEPARATORS, module_of, plain};
+pub(crate) use names::{Names, SEPARATORS, module_of, number_of, plain};
 
-pub(crate) use parts::{NAMELESS, number_of, parts};
+pub(crate) use parts::{NAMELESS, parts};
 pub(crate) use roles::{Indices, in_order};
 pub(crate) use roles::{Role, roles};
 pub(crate) use weights::{FEW_VALUES, StoredPaths, values};

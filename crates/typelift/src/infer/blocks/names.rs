@@ -122,6 +122,11 @@ fn is_conversion(layer: &Layer) -> bool {
     matches!(ops::kind(layer), LayerKind::Convert | LayerKind::ConvertLike | LayerKind::ConvertPromoteTypes)
 }
 
+/// The number at the end of a name.
+pub(crate) fn number_of(name: &str) -> Option<u64> {
+    name[name.trim_end_matches(|c: char| c.is_ascii_digit()).len()..].parse().ok()
+}
+
 /// Removes the prefix that PyTorch's frontend adds: `__module.` to modules and `self.` to their weights.
 pub(crate) fn plain(name: &str) -> &str {
     ["__module.", "self."].iter().find_map(|word| name.strip_prefix(word)).unwrap_or(name)

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::membership::{LEAST, Membership};
-use super::names::Names;
+use super::names::{Names, number_of};
 use super::repeats::Repeat;
 use super::roles::{Role, in_order};
 use crate::base::hash::{HashMap, HashSet};
@@ -61,10 +61,6 @@ pub(crate) fn parts<'a>(graph: &'a Graph, roles: &LayerMap<Role>) -> Parts<'a> {
 
 /// The word before the number of a block that was found by its structure.
 pub(crate) const NAMELESS: &str = "block ";
-
-pub(crate) fn number_of(name: &str) -> Option<u64> {
-    name[name.trim_end_matches(|c: char| c.is_ascii_digit()).len()..].parse().ok()
-}
 
 /// Numbers the blocks without a name, and names the layers between blocks.
 fn name(mut pieces: Vec<DraftPart>) -> Vec<Part> {

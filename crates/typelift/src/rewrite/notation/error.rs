@@ -23,6 +23,8 @@ pub struct NotationError {
     pub message: String,
     /// A suggestion, if there is one.
     pub help: Option<String>,
+    /// A known word that is probably meant in place of the text at the position. The suggestion names it.
+    pub near: Option<String>,
     pub(crate) text: String,
     /// The bytes of the text that are wrong.
     pub span: Range<usize>,
@@ -54,7 +56,7 @@ impl NotationError {
     #[must_use]
     pub(crate) fn with_near(self, near: Option<&str>) -> Self {
         match near {
-            Some(near) => self.with_help(format!("did you mean `{near}`?")),
+            Some(near) => Self { near: Some(near.to_owned()), ..self.with_help(format!("did you mean `{near}`?")) },
             None => self,
         }
     }

@@ -312,12 +312,14 @@ impl Script {
             return Err(error.with_help(format!("write `input {}`, or `output {name} : TYPE`", rest.trim())));
         }
         let is_rule = rest.contains("=>") || rest.contains('(') || ["try", "once"].contains(&name);
-        let foreign = FOREIGN.iter().find(|(word, _)| *word == name).map(|(_, help)| (*help).to_owned());
-        let words = KINDS.iter().map(|kind| kind.word).chain(["def"]);
-        let help = foreign.or_else(|| nearest(name, words).map(|near| format!("did you mean `{near}`?")));
-        if !is_rule && let Some(help) = help {
+        let foreign = FOREIGN.iter().find(|(word, _)| *word == name);
+        let near = nearest(name, KINDS.iter().map(|kind| kind.word).chain(["def"]));
+        if !is_rule && (foreign.is_some() || near.is_some()) {
             let error = cursor.error(start..start + name.len(), format!("`{name}` is not a statement"));
-            return Err(error.with_help(help));
+            return Err(match foreign {
+                Some((_, help)) => error.with_help(*help),
+                None => error.with_near(near),
+            });
         }
         self.rules.push(Rule::read(text, start..range.end, &self.definitions)?);
         Ok(())
