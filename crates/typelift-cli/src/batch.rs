@@ -22,7 +22,7 @@ use crate::output::{OutputArgs, same_file};
 use crate::panics;
 use crate::status::Status;
 use crate::terminal::{Page, Terminal};
-use crate::{not_a_model, waiting};
+use crate::{not_a_model, usage, waiting};
 
 /// The usual stack of the main thread, so that a model in a batch has as much as a single one.
 pub(crate) const STACK: usize = 8 << 20;
@@ -114,6 +114,9 @@ impl Inputs {
                 _ => failure,
             })?;
         }
+        if let Some(word) = self.paths.iter().find(|path| usage::is_no_file(path)) {
+            return Err(Failure::new(format!("cannot read `{}`: no such file or directory", word.display())));
+        }
         let mut models = Vec::new();
         for path in &self.paths {
             if path.is_dir() {
@@ -153,6 +156,13 @@ impl Inputs {
         files.sort_unstable();
         files.dedup();
         self.batch(files.into_iter().map(|file| member(file.clone(), file, true)).collect())
+    }
+
+    /// The failure of a command that writes models without an output. `look` is an option that writes none.
+    pub(crate) fn nowhere(&self, look: &str) -> Failure {
+        let output = if self.paths.len() > 1 { "-o FOLDER" } else { "-o OUT.xml" };
+        Failure::new("nowhere to write to")
+            .help(format!("give {output}, or --in-place to write over the model, or {look}"))
     }
 
     /// Fails if the last of several models does not exist and looks like another argument: the output, or a statement.

@@ -38,9 +38,7 @@ impl ChangeArgs {
         }
         if !output.is_given() {
             inputs.check_for_other_arguments()?;
-            return Err(Failure::new("nowhere to write to").help(
-                "give -o OUT.xml, or --in-place to write over the model, or --dry-run to see what would be done",
-            ));
+            return Err(inputs.nowhere("--dry-run to see what would be done"));
         }
         if self.reports_on_stdout() && output.is_stdout() {
             return Err(Failure::new("standard output cannot take both the model and the report")

@@ -268,8 +268,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
         return Err(Failure::new("`check` writes a model only with --fix").help(help));
     }
     if args.fix && !args.diff && !args.output.is_given() {
-        return Err(Failure::new("nowhere to write to")
-            .help("give -o OUT.xml, or --in-place to write over the model, or --diff to see what would be changed"));
+        return Err(args.inputs.nowhere("--diff to see what would be changed"));
     }
     let writes = args.fix && !args.diff;
     let batch = match args.changed {

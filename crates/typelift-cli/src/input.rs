@@ -170,6 +170,10 @@ pub(crate) fn near_file(path: &Path, is_kind: impl Fn(&str) -> bool) -> Option<P
     /// Limit on the files of a directory that are listed.
     const MOST: usize = 10_000;
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !directory.is_dir() {
+        let path = near_file(directory, (|_| true) as fn(&str) -> bool)?.join(path.file_name()?);
+        return if path.is_file() { Some(path) } else { near_file(&path, is_kind) };
+    }
     let names =
         std::fs::read_dir(directory).ok()?.take(MOST).filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let name = path.file_name()?.to_str()?;

@@ -12,12 +12,12 @@ use crate::failure::Failure;
 
 /// State of this run and its panics.
 struct Known {
-    command: String,
+    arguments: Vec<OsString>,
     /// The message and the position of each panic that was not reported yet.
     panics: Vec<(String, String)>,
 }
 
-static KNOWN: Mutex<Known> = Mutex::new(Known { command: String::new(), panics: Vec::new() });
+static KNOWN: Mutex<Known> = Mutex::new(Known { arguments: Vec::new(), panics: Vec::new() });
 
 /// The part of a command that a bug report needs, in characters.
 const COMMAND: usize = 400;
@@ -28,15 +28,7 @@ fn known() -> MutexGuard<'static, Known> {
 
 /// Collects panics for [`catch`] instead of printing them, unless backtraces are enabled.
 pub(crate) fn expect(arguments: &[OsString]) {
-    let mut command = "typelift".to_owned();
-    for word in arguments.iter().skip(1).map(|word| word.to_string_lossy()) {
-        let value = word.trim_start_matches('-');
-        command += &format!(" {}{}", &word[..word.len() - value.len()], shell_word(value));
-    }
-    if let Some((end, _)) = command.char_indices().nth(COMMAND) {
-        command.replace_range(end.., " …");
-    }
-    known().command = command;
+    known().arguments = arguments.to_vec();
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let print = panic::take_hook();
@@ -48,6 +40,23 @@ pub(crate) fn expect(arguments: &[OsString]) {
             }
         }));
     });
+}
+
+/// The arguments of this run.
+pub(crate) fn arguments() -> Vec<OsString> {
+    known().arguments.clone()
+}
+
+fn command(arguments: &[OsString]) -> String {
+    let mut command = "typelift".to_owned();
+    for word in arguments.iter().skip(1).map(|word| word.to_string_lossy()) {
+        let value = word.trim_start_matches('-');
+        command += &format!(" {}{}", &word[..word.len() - value.len()], shell_word(value));
+    }
+    if let Some((end, _)) = command.char_indices().nth(COMMAND) {
+        command.replace_range(end.., " …");
+    }
+    command
 }
 
 /// Calls `work`, possibly for a model; a panic becomes a failure.
@@ -66,7 +75,7 @@ fn failure(model: Option<&Path>, payload: &(dyn Any + Send)) -> Failure {
         format!(
             "this is a fault of typelift {}, not of the model; please send us this message, {model} with its .bin, and the command `{}`",
             env!("CARGO_PKG_VERSION"),
-            known.command
+            command(&known.arguments)
         ),
     )
 }

@@ -1,10 +1,13 @@
 //! Options of weight-only quantization, and the table of its effect on each constant.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anstyle::{AnsiColor, Style};
 use typelift::findings::grouped;
-use typelift::precision::quantize::{Backup, Choice, Fallback, Group, Mode, Quantization, QuantizationPlan, Request};
+use typelift::precision::quantize::{
+    Backup, Choice, Fallback, Group, Mode, Quantization, QuantizationPlan, Request, Rule,
+};
 
 use crate::columns::{Columns, Side, count, unless_zero};
 use crate::failure::Failure;
@@ -99,7 +102,12 @@ pub(crate) fn remark(plan: &QuantizationPlan) -> String {
         let count = changed.iter().filter(|it| it.to.is_some_and(|(to, _)| to == mode)).count();
         (count > 0).then(|| format!("{} {mode}", grouped(count as u64)))
     });
-    let modes: Vec<_> = modes.collect();
+    let mut modes: Vec<_> = modes.collect();
+    // Without a word, a mode that nobody asked for looks like an error.
+    if changed.iter().all(|it| ![Rule::Main, Rule::Plan].contains(&it.rule)) {
+        let rules: BTreeSet<_> = changed.iter().map(|it| it.rule.name()).collect();
+        modes.extend(rules.iter().map(|rule| format!("the backup mode, by the rule {rule}")));
+    }
     let before = grouped(changed.iter().map(|it| it.bytes_before).sum());
     let after = grouped(changed.iter().map(|it| it.bytes_after).sum());
     let all = count(plan.constants.len(), "constant");

@@ -19,10 +19,12 @@ use crate::findings;
 use crate::gate::Clean;
 use crate::input::{self, Input, Loaded};
 use crate::output::{OutputArgs, Target};
+use crate::panics;
 use crate::render::{self, Show};
 use crate::status::Status;
 use crate::terminal::{self, Page, Terminal};
 use crate::texts;
+use crate::usage;
 use crate::verify::Verdict;
 
 /// Rewrite a model by rules and other statements
@@ -237,7 +239,7 @@ impl Args {
         let (model, report) = match script.run(found) {
             Ok((done, report)) => (&*model.insert(done), report),
             Err(error) => {
-                let failure = Failure::new(error.to_string());
+                let failure = usage::after_run(Failure::new(error.to_string()), &panics::arguments());
                 let report = failure.json(Some(&file));
                 page.said = failure.at(&file).text();
                 return self.refused(report);

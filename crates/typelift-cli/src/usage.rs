@@ -7,13 +7,13 @@ use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, Error};
-use typelift::findings::shell_word;
+use typelift::findings::{Diagnostic, shell_word};
 use typelift::ops::{self, Release};
 use typelift::rewrite::{Script, library};
 use typelift::{Layer, LayerId, Model};
 
 use crate::failure::Failure;
-use crate::input::{Input, element_type, is_xml};
+use crate::input::{Input, element_type, is_xml, parse_size};
 use crate::not_a_model;
 use crate::whole_command;
 
@@ -37,28 +37,14 @@ const OBJECTS: [&str; 11] =
     ["list", "print", "data", "errors", "layer", "layers", "name", "node", "nodes", "status", "tensor"];
 
 /// Words in rows of tables that stand for what was typed.
-const PLACES: [&str; 17] = [
-    "FROM",
-    "UNTIL",
-    "OLD",
-    "NEW",
-    "LAYER",
-    "CONSTANT",
-    "TENSOR",
-    "LAYOUT",
-    "NAME",
-    "SHAPE",
-    "LENGTH",
-    "VALUE",
-    "OTHER",
-    "N",
-    "ADAPTER",
-    "PATTERN",
-    "REPLACEMENT",
-];
+const PLACES: &str =
+    "FROM UNTIL OLD NEW LAYER CONSTANT TENSOR LAYOUT NAME SHAPE LENGTH VALUE OTHER N ADAPTER PATTERN REPLACEMENT";
 
 /// Options with which no model is written elsewhere.
 const DONE: [&str; 5] = ["--diff", "--dry-run", "--audit", "--in-place", "--list-rules"];
+
+/// Units after a number of seconds, which is written without one.
+const SECONDS: [&str; 3] = ["s", "sec", "seconds"];
 
 /// Values of `--format` that are no files.
 const FORMATS: [&str; 3] = ["github", "json", "sarif"];
@@ -88,7 +74,8 @@ pub(crate) fn of_one_dash(arguments: &[OsString]) -> Option<Failure> {
     }
     let moved = || Some(format!("write `{}`", asked.line(asked.verb.filter(|_| asked.is_moved)?.get_name())?));
     let tip = of_habit(arguments).or_else(moved);
-    let tip = tip.or_else(|| if is_output(word) || is_help(word) { None } else { asked.option_tip(word) });
+    let is_own = asked.verb.is_some_and(|verb| has(verb, &dashed(word)));
+    let tip = tip.or_else(|| asked.option_tip(word).filter(|_| !is_output(word) && (is_own || !is_help(word))));
     let tip = tip.unwrap_or_else(|| match is_help(word) {
         true => format!("a long option has two dashes: `-{word}`, and help is `-h`"),
         false => "write `-o OUT.xml` or `--output OUT.xml`".to_owned(),
@@ -201,7 +188,12 @@ fn tip(error: &Error, program: &Command, arguments: &[OsString]) -> Option<Strin
 impl Asked<'_> {
     fn tip(&self, error: &Error) -> Option<String> {
         match error.kind() {
-            ErrorKind::InvalidSubcommand => self.verb_tip(&text(error, ContextKind::InvalidSubcommand)?),
+            ErrorKind::InvalidSubcommand => {
+                let word = text(error, ContextKind::InvalidSubcommand)?;
+                // `run --rm MODEL.xml check`.
+                let own = self.verb.filter(|_| !is_program(&word) && !self.models().is_empty());
+                own.and_then(|verb| self.said(verb.get_name())).or_else(|| self.verb_tip(&word))
+            }
             ErrorKind::UnknownArgument => {
                 let option = text(error, ContextKind::InvalidArg)?;
                 self.option_tip(&whole(&option, self.arguments))
@@ -234,10 +226,7 @@ impl Asked<'_> {
             }
             ErrorKind::MissingRequiredArgument => {
                 let verb = self.verb?.get_name();
-                let missing = match error.get(ContextKind::InvalidArg) {
-                    Some(ContextValue::Strings(missing)) => missing.first().filter(|arg| arg.contains("--")),
-                    _ => None,
-                };
+                let missing = missing(error);
                 if missing.is_some_and(|arg| arg.starts_with("<--")) {
                     let example = (verb == "convert").then(|| self.line(COMPRESS)).flatten();
                     let example = example.map(|line| format!(", such as `{line}`"));
@@ -325,16 +314,13 @@ pub(crate) fn of_habit(arguments: &[OsString]) -> Option<String> {
         let rest = words[at..].iter().take_while(|it| !it.starts_with('-') && !it.ends_with(".xml") && !is_file(it));
         let rest: Vec<&str> = rest.copied().collect();
         match option {
-            "--hint" | "-hint" if verb == "verify" && ["latency", "throughput"].contains(&&*value.to_lowercase()) => {
-                return Some(format!("write `--config PERFORMANCE_HINT={}`", value.to_uppercase()));
-            }
             "--rule" | "--rules" | "-r" if value.contains("=>") && !is_file(value) => {
                 return Some(format!("--rules takes a file: write `-e {}`", shell_word(value)));
             }
             "-e" | "--statement" if rest.len() > 1 => {
                 return Some(format!("quote the statement: `-e {}`", shell_word(&rest.join(" "))));
             }
-            "-e" | "--statement" if has_gap(value) => {
+            "-e" | "--statement" if has_gap(value) || value.trim_start().starts_with([':', '=']) => {
                 return Some(
                     "the shell replaces `$` in double quotes: write the statement in single quotes".to_owned(),
                 );
@@ -381,12 +367,19 @@ fn respelt(typed: &[&str]) -> Option<String> {
             _ => vec![file.to_owned()],
         })
     };
+    let number = |at: usize| typed.get(at)?.rsplit('=').next()?.parse::<f64>().ok();
+    let unit = |at: usize| typed.get(at).filter(|unit| is_unit(unit) && number(at.saturating_sub(1)).is_some());
     let parts = |(at, word): (usize, &&str)| {
         let verb = word.trim_start_matches('-');
         let path = word.replace('\\', "/");
         let apart = word.replace(".xml-", ".xml -").replace(".xml..", ".xml ").replace(".xml,", ".xml ");
         match split(&apart) {
             _ if Path::new(word).exists() => None,
+            // `--max-memory 2 gb`.
+            _ if unit(at).is_some() => Some(Vec::new()),
+            _ if let Some(unit) = unit(at + 1).filter(|unit| !SECONDS.contains(unit)) => {
+                Some(vec![format!("{word}{unit}")])
+            }
             _ if at == 0 && verb != *word && program.find_subcommand(verb).is_some() => Some(vec![verb.to_owned()]),
             _ if path != *word && is_model(&path) => Some(vec![path]),
             parts if parts.iter().any(|part| is_model(part)) => Some(parts),
@@ -431,18 +424,30 @@ fn of_run(arguments: &[OsString]) -> Option<String> {
         let verb = asked.verb?;
         let is_unknown = |word: &&str| *word != verb.get_name() && !is_xml(word) && !Path::new(word).exists();
         let unknown = || asked.others().find(is_unknown);
+        // `--hint latency` is a property.
+        let is_row = |(name, value): Typed| value.is_some_and(|value| scoped(name, |word| word == value).is_some());
         match verb.get_name() {
-            name if asked.is_moved => Some(format!("write `{}`", asked.line(name)?)),
+            name if asked.is_moved || name == "verify" && asked.options().any(is_row) => {
+                Some(format!("write `{}`", asked.line(name)?))
+            }
             "rewrite" if let Some(line) = asked.restated() => Some(format!("write `{line}`")),
             "show" if asked.value_of("--only").is_some_and(|word| asked.operation(word).is_some()) => {
                 Some(format!("write `{}`", asked.line("show")?))
             }
-            "convert" | "rewrite" | "check" | "stats" | "infer" => {
-                asked.verb_tip(unknown().filter(|it| !meanings(it).is_empty() || library::get(it).is_some())?)
-            }
+            "convert" | "rewrite" | "check" | "stats" | "infer" => asked.verb_tip(
+                unknown().filter(|it| !meanings(it).is_empty() || library::get(it).is_some() || is_path(it))?,
+            ),
             _ => None,
         }
     })
+}
+
+/// The first option that an error names as missing.
+fn missing(error: &Error) -> Option<&String> {
+    match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::Strings(missing)) => missing.first().filter(|arg| arg.contains("--")),
+        _ => None,
+    }
 }
 
 fn text(error: &Error, kind: ContextKind) -> Option<String> {
@@ -455,9 +460,6 @@ fn text(error: &Error, kind: ContextKind) -> Option<String> {
 
 impl Asked<'_> {
     fn value_tip(&self, option: &str, value: &str, error: &Error) -> Option<String> {
-        if value.starts_with('@') {
-            return None;
-        }
         if let Some(meant) = scoped(option, |text| is_like(text, value)) {
             return if meant.starts_with("--") { Some(format!("write `{meant}`")) } else { self.said(meant) };
         }
@@ -600,7 +602,14 @@ impl Asked<'_> {
             })
             .or_else(|| {
                 let line = self.line(verb.get_name()).filter(|_| !self.models().is_empty())?;
-                Some(format!("`typelift {} -h` lists the options; without `{name}`: `{line}`", verb.get_name()))
+                let own =
+                    verb.get_arguments().filter(|option| !option.is_global_set() && option.get_long() != Some("help"));
+                let own: Vec<_> = own.filter_map(|option| Some(format!("--{}", option.get_long()?))).collect();
+                let listed = match own.len() {
+                    ..12 => format!("the options of `typelift {}` are {}", verb.get_name(), own.join(", ")),
+                    _ => format!("`typelift {} -h` lists the options", verb.get_name()),
+                };
+                Some(format!("{listed}; without `{name}`: `{line}`"))
             })
     }
 
@@ -632,6 +641,16 @@ fn sed(text: &str) -> Option<(&str, &str, bool)> {
     let mut parts = rest.split(rest.chars().next().filter(|sign| "/|#,".contains(*sign))?).skip(1);
     let (old, new, flags) = (parts.next()?, parts.next()?, parts.next()?);
     (!old.is_empty()).then_some((old, new, flags.contains('g')))
+}
+
+/// True for a word that names no file, although it stands between models: an expression of jq, and a unit.
+pub(crate) fn is_no_file(word: &Path) -> bool {
+    let text = word.to_string_lossy();
+    !word.exists() && (is_path(&text) || is_unit(&text))
+}
+
+fn is_unit(word: &str) -> bool {
+    SECONDS.contains(&word) || word.starts_with(char::is_alphabetic) && parse_size(&format!("1{word}")).is_ok()
 }
 
 /// True for an expression of jq, such as `.layers[].name`.
@@ -1143,8 +1162,7 @@ impl<'a> Asked<'a> {
     /// True if the parsers of commands and statements accept these words, or if a place of one is empty. The statements must
     /// run on the model.
     fn is_accepted(&self, words: &[String]) -> bool {
-        let has_place =
-            |word: &String| PLACES.iter().any(|place| parts(word).any(|part| part == *place)) || has_place(word);
+        let has_place = |word: &String| parts(word).any(|part| has_word(PLACES, part)) || has_place(word);
         if words.iter().any(|word| !is_xml(word) && has_place(word)) {
             return true;
         }
@@ -1211,7 +1229,7 @@ impl<'a> Asked<'a> {
                 let bad = [ErrorKind::ArgumentConflict, ErrorKind::UnknownArgument, ErrorKind::MissingRequiredArgument];
                 let fault = |words: &[String]| {
                     let all: Vec<_> = words.iter().filter(|word| !is_xml(word)).chain(&new).cloned().collect();
-                    refused(self.program, verb, &all).filter(|kind| bad.contains(kind))
+                    refused(self.program, verb, &all).filter(|error| bad.contains(&error.kind()))
                 };
                 let is_example = example == words.get(1).map(String::as_str) && words.len() > 2;
                 if fault(&words[1..]).is_none() {
@@ -1285,7 +1303,8 @@ impl<'a> Asked<'a> {
     /// The command with the statement that may be meant by one that cannot be read.
     fn restated(&self) -> Option<String> {
         let mut statements = self.options().filter(|(name, _)| ["-e", "--statement"].contains(name));
-        let wrong = statements.find_map(|(_, value)| value.filter(|text| text.parse::<Script>().is_err()));
+        let runs = |script: Script| self.model().is_none_or(|model| script.run(model.clone()).is_ok());
+        let wrong = statements.find_map(|(_, value)| value.filter(|text| !text.parse().is_ok_and(runs)));
         let bare = self.rest().next();
         let wrong = wrong.or(bare)?;
         let texts: Vec<_> = self.arguments.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
@@ -1412,7 +1431,11 @@ impl<'a> Asked<'a> {
             .chain(values.map(|value| value.trim_end_matches(['-', ' '])))
             .map(str::to_owned);
         let end = |names: [&str; 5]| {
-            let name = |end: &str| end.split([':', '[']).next().map(quoted).unwrap_or_default();
+            let is_tensor = |name: &str| self.model().is_some_and(|model| model.graph().find(name).is_ok());
+            let name = |end: &str| match end.split([':', '[']).next() {
+                Some(name) if !is_tensor(end) => quoted(name),
+                _ => quoted(end),
+            };
             let names = names.iter().find_map(|name| self.value_of(name))?;
             let ends = if names.contains('[') { vec![names] } else { names.split(',').collect() };
             Some(ends.into_iter().map(name).collect::<Vec<_>>().join(", "))
@@ -1421,9 +1444,9 @@ impl<'a> Asked<'a> {
         let last = end(["--outputs", "--output", "--output-names", "--until", "--to"]);
         let own = |option: &str| self.ends(option).into_iter().next().map(|(name, _)| name);
         let named = self.options().map(|(name, _)| name).find(|name| name.ends_with("names"));
-        let mut layer = None;
+        let (mut layer, is_why) = (None, words[0] == "why");
         for word in words.iter_mut().skip(1).filter(|word| !is_xml(word)) {
-            for place in PLACES {
+            for place in PLACES.split(' ') {
                 if !parts(word).any(|part| part == place) {
                     continue;
                 }
@@ -1439,6 +1462,7 @@ impl<'a> Asked<'a> {
                     "LAYOUT" => self.layout("", self.others().find(|word| word.len() == 4).unwrap_or("NHWC")),
                     "OTHER" => self.models().get(1).map(|file| file.trim_end_matches(".xml").to_owned()),
                     "SHAPE" => typed.next().map(|dims| format!("[{}]", dims.trim_matches(['[', ']']))),
+                    "LAYER" if is_why => typed.next().or_else(|| self.suspect()),
                     "OLD" if named.is_some() => own(named.unwrap_or_default()),
                     "NAME" => typed.next().or_else(|| own(word)),
                     "TENSOR" => first.clone().or_else(|| typed.next()).or_else(|| self.before(layer.as_deref()?)),
@@ -1455,6 +1479,13 @@ impl<'a> Asked<'a> {
                 }
             }
         }
+    }
+
+    /// The layer of the first error, or the first output.
+    fn suspect(&self) -> Option<String> {
+        let found = typelift::infer(&mut self.model()?.clone());
+        let layer = found.into_iter().find(Diagnostic::is_error).and_then(|error| Some(error.layer?.name));
+        layer.map(|name| name.to_string()).or_else(|| Some(self.ends("output").into_iter().next()?.0))
     }
 
     /// The name of what a layer computes from: of a tensor that can replace it, if there is one.
@@ -1477,11 +1508,13 @@ impl<'a> Asked<'a> {
         }
         let is_command = ["MODEL.xml", "--version"].contains(&first) || self.program.find_subcommand(first).is_some();
         match meant.split_once(" | ") {
-            _ if !is_command => Some(meant.to_owned()),
+            _ if !is_command => Some(
+                self.models().first().map_or(meant.to_owned(), |model| meant.replace("MODEL.xml", &shell_word(model))),
+            ),
             Some((meant, next)) => {
                 // The expression that was typed for jq.
                 let typed = self.values().find(|word| is_path(word)).map_or(".".into(), shell_word);
-                Some(format!("`{} | {}` does that", self.line(meant)?, next.replace('.', &typed)))
+                Some(format!("`{} | {}` does that", self.line(meant)?, next.replace("jq .", &format!("jq {typed}"))))
             }
             None => Some(format!("`{}` does that", self.line(meant)?)),
         }
@@ -1520,7 +1553,9 @@ impl<'a> Asked<'a> {
                 }
                 Some(line) if is_kept => Some(format!("write `{line}`")),
                 Some(line) if place == option => {
-                    Some(format!("leave `{given}` out, `{option}` belongs to another option: `{line}`"))
+                    let error = refused(self.program, verb, &[option.to_owned()]);
+                    let owner = error.and_then(|error| Some(plain(missing(&error)?))).unwrap_or_default();
+                    Some(format!("leave `{given}` out, because `{option}` belongs to `{owner}`: `{line}`"))
                 }
                 _ => Some(format!("write `{}`", written().unwrap_or(place))),
             });
@@ -1544,7 +1579,7 @@ impl<'a> Asked<'a> {
         let elsewhere = meanings.into_iter().find_map(|meant| Some((others().find(|other| has(other, meant))?, meant)));
         let (other, meant) = elsewhere.filter(|_| is_long)?;
         let option = valued(other, meant);
-        let is_alone = refused(self.program, other, &split(&option)) != Some(ErrorKind::MissingRequiredArgument);
+        let is_alone = refused(self.program, other, &split(&option)).is_none_or(|error| missing(&error).is_none());
         self.said(&format!("{} {option}", if is_alone { other.get_name() } else { COMPRESS }))
     }
 
@@ -1732,7 +1767,7 @@ fn valued(verb: &Command, option: &str) -> String {
 }
 
 /// Why these options of a command are no complete command line, if they are not. The models and the output are added.
-fn refused(program: &Command, verb: &Command, options: &[String]) -> Option<ErrorKind> {
+fn refused(program: &Command, verb: &Command, options: &[String]) -> Option<Error> {
     let models: &[&str] = match verb.get_name() {
         "diff" | "verify" => &["a.xml", "b.xml"],
         "why" => &["a.xml", "x"],
@@ -1742,7 +1777,7 @@ fn refused(program: &Command, verb: &Command, options: &[String]) -> Option<Erro
     let is_written = is_written && ["convert", "rewrite"].contains(&verb.get_name());
     let output: &[&str] = if is_written { &["-o", "o.xml"] } else { &[] };
     let words = [&[verb.get_name()], models, output].concat().into_iter();
-    fault(program, words.chain(options.iter().map(String::as_str))).map(|error| error.kind())
+    fault(program, words.chain(options.iter().map(String::as_str)))
 }
 
 fn takes(program: &Command, verb: &Command, option: &str, value: &str) -> bool {

@@ -266,6 +266,7 @@ pub(crate) fn failure(error: VerifyError) -> Failure {
         VerifyError::NotTaken { ref name, ref asked, .. } if name == "INFERENCE_PRECISION_HINT" && asked == "f16" => {
             failure.help("--simulate f16 computes what f16 does on any device")
         }
+        VerifyError::Runtime(RunError::Unknown { help, .. }) => failure.help(help),
         VerifyError::Run { error: RunError::Unknown { help, .. }, .. } => failure.help(help),
         VerifyError::Run { .. } => {
             failure.help("give inputs that fit with --shape or --inputs; if OpenVINO refuses the model itself, `typelift check` may say why")

@@ -168,11 +168,13 @@ def _size(path):
         start = stream.read(8)
     is_archive = start[:2] == b"PK"
     if not is_archive and not start.startswith(b"\x93NUMPY"):
-        raise ValueError("it is neither an .npz nor an .npy file")
+        raise _foreign(start, path)
     if is_archive:
         if not zipfile.is_zipfile(path):
-            raise ValueError("the file is cut off: write or copy it again")
+            raise Unknown(f"{path}: the file is cut off", "get a fresh copy of it")
         with zipfile.ZipFile(path) as archive:
+            if any(not name.endswith(".npy") for name in archive.namelist()):
+                raise _foreign(b"\x80", path)
             for member in archive.infolist():
                 with archive.open(member) as stream:
                     sizes.append(_described(stream, member.file_size, f"{path}: {member.filename}"))
@@ -180,6 +182,17 @@ def _size(path):
         with open(path, "rb") as stream:
             sizes.append(_described(stream, os.path.getsize(path), path))
     return sum(sizes)
+
+
+def _foreign(start, path):
+    """Returns the error for a file that begins with these bytes and is neither an .npz nor an .npy file."""
+    if start.startswith(b"version "):
+        return Unknown(f"{path} is a Git LFS pointer, not the arrays", "run `git lfs pull` in its repository to fetch the file")
+    if start[:1] == b"\x80":
+        return Unknown(f"{path} is a PyTorch file or a pickle", "load it in Python, and write its tensors with `numpy.savez`")
+    if start[6:8] == b"\0\0":
+        return Unknown(f"{path} is a safetensors file", "load it with `safetensors.numpy.load_file`, and write its tensors with `numpy.savez`")
+    return ValueError("it is neither an .npz nor an .npy file")
 
 
 def _described(stream, size, name):
@@ -193,7 +206,7 @@ def _described(stream, size, name):
     for dim in shape:
         count *= dim
     if count > size:
-        raise ValueError(f"{name}: it has fewer values than its shape {shape}")
+        raise Unknown(f"{name}: the file is cut off: it has fewer values than its shape {shape}", "get a fresh copy of it")
     return count
 
 

@@ -246,11 +246,21 @@ fn wrong_files_are_named_with_the_next_command() {
     write("old.xml", &text("version=\"11\"", "version=\"7\""));
     write("newest.xml", &text("version=\"opset1\"", "version=\"opset99\""));
     write("letters.npy", b"");
+    let gone = r#"<net name="n" version="11"><layers><layer id="0" name="x" type="Parameter" version="opset1">
+        <data shape="2" element_type="f16"/><output><port id="0" precision="FP16"><dim>2</dim></port></output></layer>
+        <layer id="2" name="y" type="Result" version="opset1"><input><port id="0"><dim>2</dim></port></input></layer>
+        </layers><edges><edge from-layer="0" from-port="0" to-layer="1" to-port="0"/>
+        <edge from-layer="1" from-port="1" to-layer="2" to-port="0"/></edges></net>"#;
+    write("gone.xml", gone.as_bytes());
+    write("packed.xml", b"\x1f\x8b\x08\0");
     write("rules.yaml", b"rules:\n  - Relu\n");
     write("unbound.rules", b"Relu(x) => Multiply(x, scale)\n");
     for (arguments, expected) in [
         (&["check", "conflict.xml"][..], "the file contains an unresolved merge conflict"),
         (&["check", "old.xml"], "2020.4 is the last release that reads this version"),
+        (&["check", "gone.xml"], "write from-layer=\"0\" from-port=\"0\", where the edge to layer 1 starts"),
+        (&["check", "packed.xml"], "`gunzip < FILE > OUT.xml`"),
+        (&["check", "pairs.xml/model.xml"], "did you mean `typelift check pair.xml/model.xml`?"),
         (&["check", "newest.xml"], "= help: write version=\"opset1\""),
         (&["show", "letters.npy"], "`letters.npy` holds arrays, which `numpy.load` reads"),
         (&["check", "hub/config.json"], "`optimum-cli export openvino --model hub OUT`"),
@@ -744,7 +754,7 @@ fn a_command_that_cannot_be_understood_gets_a_tip() {
         (&["diff", "-o", "y.xml", "x.xml"], "`typelift view x.xml AFTER.xml -o changes.html` does that"),
         (
             &["diff", "--xyz", "a.xml", "b.xml"],
-            "`typelift diff -h` lists the options; without `--xyz`: `typelift diff a.xml b.xml`",
+            "the options of `typelift diff` are --format, --ignore, --all; without `--xyz`: `typelift diff a.xml b.xml`",
         ),
         (&["convert", "--algin", "pytorch", "x.xml"], "write `typelift convert x.xml --align pytorch -o OUT.xml`"),
         (&["dif", "x.xml"], "did you mean `typelift diff x.xml AFTER.xml`?"),

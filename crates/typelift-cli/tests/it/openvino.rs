@@ -334,7 +334,7 @@ def header(shape, descr="|u1"):
 def refused(path, reason):
     try:
         Runner.arrays(None, path, 1 << 20)
-    except ValueError as error:
+    except (ValueError, Unknown) as error:
         assert reason in str(error), error
     else:
         assert False, path
@@ -357,4 +357,15 @@ with zipfile.ZipFile("lie.npz", "w") as archive:
 refused("lie.npz", "fewer values")
 open("mixed.npy", "wb").write(header((1 << 40,)) + open("lie.npz", "rb").read())
 refused("mixed.npy", "fewer values")
+with zipfile.ZipFile("torch.npz", "w") as archive:
+    archive.writestr("model/data.pkl", b"\x80\x02")
+refused("torch.npz", "is a PyTorch file or a pickle")
+for name, start, reason in [
+    ("cut.npz", b"PK\x03\x04", "the file is cut off"),
+    ("pickle.npz", b"\x80\x04", "is a PyTorch file or a pickle"),
+    ("pointer.npz", b"version https://git-lfs.github.com/spec/v1", "is a Git LFS pointer"),
+    ("a.safetensors", b"\x40\0\0\0\0\0\0\0{", "is a safetensors file"),
+]:
+    open(name, "wb").write(start)
+    refused(name, reason)
 "#;

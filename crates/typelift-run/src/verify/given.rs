@@ -6,7 +6,7 @@ use super::Tensor;
 use super::error::VerifyError;
 use super::inputs::{Fed, Sample};
 use super::pairing::{self, Pair, ids};
-use super::runner::Runner;
+use super::runner::{RunError, Runner};
 use typelift::Model;
 use typelift::edit::inputs_outputs::End;
 use typelift::graph::OutputPort;
@@ -52,9 +52,10 @@ fn parse_key(key: &str) -> Option<(usize, usize, &str)> {
 impl<'p> Arrays<'p> {
     /// Reads them within the memory limit of a model.
     pub(super) fn read(runner: &mut dyn Runner, path: &'p Path, model: &Model) -> Result<Self, VerifyError> {
-        let arrays = runner
-            .arrays(path, model.weights().memory())
-            .map_err(|error| VerifyError::Inputs(format!("cannot read the arrays of `{}`: {error}", path.display())))?;
+        let arrays = runner.arrays(path, model.weights().memory()).map_err(|error| match error {
+            RunError::Unknown { .. } => VerifyError::Runtime(error),
+            error => VerifyError::Inputs(format!("cannot read the arrays of `{}`: {error}", path.display())),
+        })?;
         let list = arrays.into_iter().map(|(key, tensor)| {
             let (sample, step, name) = parse_key(&key).unwrap_or((0, 0, &key));
             Array { sample, step, name: name.to_owned(), tensor, is_used: false }

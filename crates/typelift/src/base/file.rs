@@ -214,10 +214,10 @@ const TORCH: &str = "convert the model with `openvino.convert_model` first";
 
 /// Signatures of file formats that users pass by mistake: offset, bytes, name of the format, and how to convert it.
 const FORMATS: &[(usize, &[u8], &str, &str)] = &[
-    (0, b"\x1f\x8b", "compressed with gzip", "decompress it with `gunzip` first"),
-    (0, b"\xfd7zXZ\0", "compressed with xz", "decompress it with `unxz` first"),
-    (0, b"BZh", "compressed with bzip2", "decompress it with `bunzip2` first"),
-    (0, b"\x28\xb5\x2f\xfd", "compressed with zstd", "decompress it with `unzstd` first"),
+    (0, b"\x1f\x8b", "compressed with gzip", "decompress it first: `gunzip < FILE > OUT.xml`"),
+    (0, b"\xfd7zXZ\0", "compressed with xz", "decompress it first: `unxz < FILE > OUT.xml`"),
+    (0, b"BZh", "compressed with bzip2", "decompress it first: `bunzip2 < FILE > OUT.xml`"),
+    (0, b"\x28\xb5\x2f\xfd", "compressed with zstd", "decompress it first: `unzstd < FILE > OUT.xml`"),
     (0, b"7z\xbc\xaf", "a 7-Zip archive", "unpack it first"),
     (257, b"ustar", "a tar archive", "unpack it with `tar -xf` first"),
     (0, b"\x7fELF", "a program or a library", "give the .xml of the model"),

@@ -464,6 +464,12 @@ impl Operation {
         self.attributes.iter().map(|attribute| attribute.name)
     }
 
+    /// The names of its attributes that have to be written.
+    pub(crate) fn needed(&self) -> impl Iterator<Item = &'static str> {
+        let is_needed = |attribute: &&Attr| attribute.default.is_none() || self.required.contains(&attribute.name);
+        self.attributes.iter().filter(is_needed).map(|attribute| attribute.name)
+    }
+
     /// Returns its attributes that have a list of permitted words, each with that list.
     pub fn enumerations(&self) -> impl Iterator<Item = (&'static str, &'static [&'static str])> + use<> {
         self.attributes.iter().filter_map(|attribute| match attribute.kind {

@@ -2,8 +2,6 @@
 
 use std::ops::Range;
 
-use typelift_promote::ElementType;
-
 use super::{Parser, Section};
 use crate::base::names::nearest;
 use crate::ops::{self, AttrKind};
@@ -22,12 +20,20 @@ struct Head {
     shared: bool,
 }
 
-/// Explains how the attributes of an operation are written; `ty` is an element type that was written as an input.
-fn in_braces(layer: &LayerTerm, ty: Option<&str>) -> String {
-    let names: Vec<_> = rows_of(layer).iter().flat_map(|row| row.attribute_names()).collect();
-    let typed = names.iter().find(|name| ty.is_some() && name.ends_with("_type"));
-    let (name, value) = (typed.or(names.first()).unwrap_or(&"NAME"), ty.unwrap_or("…"));
-    format!("attributes follow the inputs in braces: `{}(…) {{{name}={value}}}`", layer.operation)
+/// Explains how the attributes of an operation are written. `values` were written as inputs, in the order of the
+/// required attributes.
+fn in_braces(layer: &LayerTerm, values: &[&str]) -> String {
+    let rows = rows_of(layer);
+    let names: Vec<_> = rows.iter().flat_map(|row| row.attribute_names()).collect();
+    let needed: Vec<_> = rows.last().into_iter().flat_map(|row| row.needed()).collect();
+    let needed = if needed.is_empty() { names.get(..1).unwrap_or(&["NAME"]) } else { &needed[..] };
+    let values = values.iter().chain(std::iter::repeat(&"…"));
+    let pairs: Vec<_> = needed.iter().zip(values).map(|(name, value)| format!("{name}={value}")).collect();
+    written_in_braces(layer, &pairs.join(", "))
+}
+
+fn written_in_braces(layer: &LayerTerm, attributes: &str) -> String {
+    format!("attributes follow the inputs in braces: `{}(…) {{{attributes}}}`", layer.operation)
 }
 
 impl Parser<'_> {
@@ -229,14 +235,14 @@ impl Parser<'_> {
         let measures = std::mem::take(&mut self.measures);
         let least = rows_of(&layer).iter().map(|row| *row.input_counts().start()).max().unwrap_or(usize::MAX);
         while !self.cursor.eat(")") {
-            if self.cursor.sees("=") {
+            if self.cursor.sees("=>") {
                 let help = format!("close the bracket of `{}(` before `=>`", layer.operation);
-                let help = if self.cursor.sees("=>") { help } else { in_braces(&layer, None) };
                 return Err(self.cursor.expected("`,` or `)`").with_help(help));
             }
             if !layer.inputs.is_empty() {
                 self.cursor.expect(",")?;
             }
+            self.refuse_attribute(&layer)?;
             if self.cursor.sees("...") {
                 layer.more_inputs = self.rest(&layer, |term| term.more_inputs)?;
                 self.cursor.expect(")")?;
@@ -351,6 +357,20 @@ impl Parser<'_> {
         )
     }
 
+    /// Fails for `NAME=VALUE` among the inputs of a layer.
+    fn refuse_attribute(&self, layer: &LayerTerm) -> Result<(), NotationError> {
+        let mut ahead = self.cursor.clone();
+        let start = ahead.start();
+        let name = ahead.word().to_owned();
+        let end = ahead.at;
+        if name.is_empty() || !ahead.sees("=") || ahead.sees("=>") {
+            return Ok(());
+        }
+        let rest = ahead.text[start..].split(')').next().unwrap_or_default();
+        let error = self.cursor.error(start..end, format!("`{name}` is an attribute, not an input"));
+        Err(error.with_help(written_in_braces(layer, rest)))
+    }
+
     fn check_inputs(&self, layer: &LayerTerm) -> Result<(), NotationError> {
         let rows = rows_of(layer);
         let lists =
@@ -382,9 +402,9 @@ impl Parser<'_> {
         if count < *counts.end() || rows.iter().all(|row| row.attribute_names().next().is_none()) {
             return Err(error);
         }
-        let texts = layer.inputs.iter().filter_map(|&input| self.cursor.text.get(self.span(input)));
-        let mut words = texts.map(|text| text.trim_matches(['"', ' ']));
-        Err(error.with_help(in_braces(layer, words.find(|word| ElementType::from_name(word).is_some()))))
+        let texts = layer.inputs.iter().skip(*counts.end()).filter_map(|&input| self.cursor.text.get(self.span(input)));
+        let words: Vec<_> = texts.map(|text| text.trim_matches(['"', ' '])).collect();
+        Err(error.with_help(in_braces(layer, &words)))
     }
 
     fn attributes(&mut self, layer: &mut LayerTerm) -> Result<(), NotationError> {

@@ -277,7 +277,13 @@ impl<'a> Read<'a> {
             found = match code {
                 Code::UnknownLayer => found
                     .at(first.span, "`from-layer` names no layer of this graph")
-                    .help("set `from-layer` to the layer that produces the tensor, or restore the missing layer"),
+                    .help(match &into[..] {
+                        [only] => message!(
+                            "write from-layer=\"{}\" from-port=\"{}\", where the edge to layer {} starts, and remove that edge; or restore the missing layer";
+                            only.from.0, only.from.1, id
+                        ),
+                        _ => "set `from-layer` to the layer that produces the tensor, or restore the missing layer".into(),
+                    }),
                 _ => found
                     .at(first.span, "OpenVINO ignores this edge")
                     .help("set `to-layer` to the layer that uses the tensor, or remove the edge"),
