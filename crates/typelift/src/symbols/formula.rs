@@ -38,7 +38,7 @@ const MOST_NODES: usize = 24;
 impl<'m> Formulas<'m> {
     /// Creates the formulas of a model with its symbols.
     pub fn new(model: &'m Model, shapes: &'m Shapes) -> Self {
-        let names = shapes.symbols.iter().map(|symbol| symbol.name.to_owned()).collect();
+        let names = shapes.symbols.iter().chain(&shapes.state).map(|symbol| symbol.name.to_owned()).collect();
         Self {
             model,
             shapes,

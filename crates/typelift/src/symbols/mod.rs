@@ -39,6 +39,8 @@ pub struct Shapes {
     arena: Arena,
     /// The open lengths, in the order of the inputs.
     pub symbols: Vec<Symbol>,
+    /// The open lengths of the state, which are numbered after those of the inputs.
+    state: Vec<Symbol>,
     /// The constraints in the order of the graph.
     pub constraints: Vec<Constraint>,
     tensors: HashMap<Output, Vec<Option<Expr>>>,
@@ -179,12 +181,17 @@ impl Shapes {
     /// Returns the dimensions of a tensor of the model's own graph, as Python with the ids of symbols; `?` is unknown.
     /// `None` if the rank is unknown.
     pub fn dims(&self, tensor: Output) -> Option<Vec<String>> {
-        self.dims_with(tensor, &|symbol| &self.symbols[symbol].id)
+        self.dims_with(tensor, &|symbol| &self.any(symbol).id)
     }
 
     /// Returns the dimensions as [`dims`](Self::dims) does, with the names of symbols.
     pub fn named_dims(&self, tensor: Output) -> Option<Vec<String>> {
-        self.dims_with(tensor, &|symbol| &self.symbols[symbol].name)
+        self.dims_with(tensor, &|symbol| &self.any(symbol).name)
+    }
+
+    /// A symbol of an input or of the state.
+    fn any(&self, at: usize) -> &Symbol {
+        self.symbols.get(at).unwrap_or_else(|| &self.state[at - self.symbols.len()])
     }
 
     /// Formats the dimensions of a tensor with the names of symbols: `[batch,seq,64]`, or `[batch, seq + past, 64]`.
@@ -192,7 +199,7 @@ impl Shapes {
     /// tensor is in a body.
     pub fn text(&self, tensor: Output) -> Option<String> {
         let dims = self.tensors.get(&tensor)?.iter().map(|dim| match dim {
-            Some(dim) => self.arena.text(*self.brief.get(dim).unwrap_or(dim), &|symbol| &self.symbols[symbol].name),
+            Some(dim) => self.arena.text(*self.brief.get(dim).unwrap_or(dim), &|symbol| &self.any(symbol).name),
             None => "?".to_owned(),
         });
         let dims: Vec<String> = dims.collect();

@@ -4,6 +4,7 @@ use super::Symbol;
 use crate::base::hash::{HashMap, HashSet};
 use crate::model::graph::{Graph, OutputPort};
 use crate::model::shape::Shape;
+use crate::ops::{self, LayerKind};
 use typelift_promote::ElementType;
 
 /// Gives each symbol a name that is unique in the model: what its first axis is, or that with the input's name.
@@ -12,8 +13,12 @@ pub(super) fn name(symbols: &mut [Symbol], graph: &Graph) {
         .iter()
         .map(|symbol| {
             symbol.axes.iter().zip(&symbol.inputs).find_map(|(&(id, axis), input)| {
-                let port = graph.layer(id)?.outputs().first()?;
-                meaning(input, axis, port, graph.layer(id)?.attribute("layout"))
+                let layer = graph.layer(id)?;
+                let port = layer.outputs().first()?;
+                if ops::kind(layer) == LayerKind::ReadValue {
+                    return (port.shape().rank() == Some(axis + 2)).then_some("past");
+                }
+                meaning(input, axis, port, layer.attribute("layout"))
             })
         })
         .collect();

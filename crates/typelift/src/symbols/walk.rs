@@ -54,6 +54,15 @@ struct OpenConstraint {
     table: Option<Reason>,
 }
 
+impl OpenConstraint {
+    fn close(self, arena: &Arena, symbols: &[Symbol]) -> Constraint {
+        let Self { test, at, because, reads, table } = self;
+        let (text, named) = (arena.text(test, &|at| &symbols[at].id), arena.text(test, &|at| &symbols[at].name));
+        let (symbols, is_never) = (arena.symbols(test), arena.value(test) == Some(0));
+        Constraint { test, symbols, text, named, is_never, at, because, reads, table }
+    }
+}
+
 pub(super) struct Walk<'m> {
     pub(super) model: &'m Model,
     pub(super) arena: Arena,
@@ -73,18 +82,19 @@ pub(super) struct Walk<'m> {
     /// Replaced expressions that are known.
     resolved: HashMap<Expr, Option<Expr>>,
     axes: Vec<OpenAxis>,
+    /// The number of symbols of inputs; those of the state come after them.
+    inputs: usize,
     demands: Vec<OpenConstraint>,
     /// Tests that were recorded before.
     demanded: HashSet<(Expr, Noticed)>,
     has_ties: bool,
     /// Asks rules of inference in the current graph.
     pub(super) probe: Option<Probe>,
-    pub(super) variables: HashMap<String, Option<Rc<Dims>>>,
     swallows: Vec<Swallow>,
 }
 
 struct OpenAxis {
-    parameter: LayerId,
+    layer: LayerId,
     axis: usize,
     bounds: (i64, i64),
     /// Why it is tied with another symbol.
@@ -106,27 +116,32 @@ impl<'m> Walk<'m> {
             replaced: Vec::new(),
             resolved: HashMap::default(),
             axes: Vec::new(),
+            inputs: 0,
             demands: Vec::new(),
             demanded: HashSet::default(),
             has_ties: false,
             probe: None,
-            variables: HashMap::default(),
             swallows: Vec::new(),
         };
         walk.add_symbols(model.graph());
         walk
     }
 
+    /// Adds a symbol for each open length of an input, then for those of the state: an Assign changes them between
+    /// inferences. The first axis of a state is unknown until it meets the batch of an input.
     fn add_symbols(&mut self, graph: &Graph) {
-        for layer in graph.layers().filter(|layer| ops::kind(layer) == LayerKind::Parameter) {
+        let of = |kind| graph.layers().filter(move |layer| ops::kind(layer) == kind);
+        for layer in of(LayerKind::Parameter).chain(of(LayerKind::ReadValue)) {
             let Some(dims) = layer.outputs().first().and_then(|port| port.shape().dims()) else { continue };
-            let open = dims.iter().enumerate().filter(|(_, dim)| !dim.is_fixed());
+            let first = usize::from(ops::kind(layer) == LayerKind::ReadValue);
+            let open = dims.iter().enumerate().filter(|&(axis, dim)| axis >= first && !dim.is_fixed());
             let mut list: Dims = dims.iter().map(|dim| self.fixed(*dim)).collect();
             for (axis, dim) in open {
                 let symbol = self.arena.symbol(self.axes.len());
                 self.replaced.push(symbol);
                 let bounds = (dim.lower().max(1), dim.upper().unwrap_or(i64::MAX));
-                self.axes.push(OpenAxis { parameter: layer.id(), axis, bounds, because: Vec::new() });
+                self.axes.push(OpenAxis { layer: layer.id(), axis, bounds, because: Vec::new() });
+                self.inputs += 1 - first;
                 list[axis] = Some(symbol);
             }
             let tensor = Tensor { dims: Some(Rc::new(list)), ..Tensor::default() };
@@ -229,8 +244,11 @@ impl<'m> Walk<'m> {
         if self.arena.value(test).is_some_and(|value| value != 0) || self.is_silent {
             return;
         }
-        let at = if self.is_unchecked { Noticed::Run } else { at };
-        if let (Some((a, b)), true, Noticed::Load) = (self.arena.tied_symbols(test), self.guard.is_empty(), at) {
+        // Static inference knows no length of the state.
+        let tied = self.arena.tied_symbols(test).filter(|&(a, b)| (a < self.inputs) == (b < self.inputs));
+        let is_of_state = tied.is_none() && self.arena.symbols(test).iter().any(|&symbol| symbol >= self.inputs);
+        let at = if self.is_unchecked || is_of_state { Noticed::Run } else { at };
+        if let (Some((a, b)), true, Noticed::Load) = (tied, self.guard.is_empty(), at) {
             let because = because(self);
             return self.tie(a, b, because);
         }
@@ -273,14 +291,50 @@ impl<'m> Walk<'m> {
         chain(graph, layer, input).into_iter().map(|layer| reason(&self.place, layer)).collect()
     }
 
+    /// Ties lengths of the state that begin alike and grow alike, such as those of the caches of all layers.
+    fn tie_states(&mut self) {
+        let mut known: HashMap<[Expr; 2], usize> = HashMap::default();
+        let tests: Vec<_> = self.demands.iter().map(|it| (it.test, it.at)).collect();
+        let tests: Vec<_> = tests.into_iter().filter_map(|(test, at)| Some((self.resolve(Some(test))?, at))).collect();
+        let merged = merged(&mut self.arena, self.axes.len(), &tests);
+        for at in self.inputs..self.axes.len() {
+            let Some(course) = self.course(at, &merged) else { continue };
+            let kept = self.arena.symbol_of(self.replaced[at]).unwrap_or(at);
+            let first = *known.entry(course).or_insert(kept);
+            if first != kept {
+                self.tie(first, kept, Vec::new());
+            }
+        }
+    }
+
+    /// The initial length of a state, and the length that one inference adds to it.
+    fn course(&mut self, at: usize, merged: &[Expr]) -> Option<[Expr; 2]> {
+        let (graph, axis) = (self.model.graph(), self.axes[at].axis);
+        let read = graph.layer(self.axes[at].layer)?;
+        let assigns = |layer: &&Layer| {
+            ops::kind(layer) == LayerKind::Assign && layer.attribute("variable_id") == read.attribute("variable_id")
+        };
+        let assign = graph.layers().find(assigns)?;
+        let [initial, next] = [read, assign].map(|layer| {
+            let tensor = self.tensors.get(&graph.producer(layer.id().input(0))?)?;
+            tensor.dims.as_ref()?.get(axis).copied().flatten()
+        });
+        let next = self.resolve(next)?;
+        let growth = self.arena.sub(next, self.replaced[at])?;
+        Some([self.resolve(initial)?, self.arena.replaced(growth, merged, &mut HashMap::default())?])
+    }
+
     pub(super) fn finish(mut self) -> Shapes {
+        self.tie_states();
         let graph = self.model.graph();
         // Tied symbols become one, and the symbols that are left are numbered.
         let mut symbols: Vec<Symbol> = Vec::new();
         let mut numbers: Vec<usize> = vec![0; self.axes.len()];
         for (at, axis) in self.axes.iter().enumerate() {
             let kept = self.arena.symbol_of(self.replaced[at]).unwrap_or(at);
-            let input = graph.layer(axis.parameter).map(|layer| self.model.end_name(layer)).unwrap_or_default();
+            let layer = graph.layer(axis.layer);
+            let variable = layer.and_then(|layer| layer.attribute("variable_id")).filter(|_| at >= self.inputs);
+            let input = variable.map(str::to_owned).or_else(|| Some(self.model.end_name(layer?))).unwrap_or_default();
             if kept == at {
                 numbers[at] = symbols.len();
                 symbols.push(Symbol {
@@ -295,17 +349,17 @@ impl<'m> Walk<'m> {
                 numbers[at] = numbers[kept];
             }
             let symbol = &mut symbols[numbers[at]];
-            symbol.axes.push((axis.parameter, axis.axis));
+            symbol.axes.push((axis.layer, axis.axis));
             symbol.inputs.push(input);
             symbol.because.extend(axis.because.iter().cloned());
             symbol.bounds = (symbol.bounds.0.max(axis.bounds.0), symbol.bounds.1.min(axis.bounds.1));
         }
         names::name(&mut symbols, graph);
+        let inputs = numbers[..self.inputs].iter().map(|number| number + 1).max().unwrap_or(0);
         let numbered: Vec<Expr> = (0..self.axes.len()).map(|at| self.arena.symbol(numbers[at])).collect();
         let mut known = HashMap::default();
-        let (id, name) = (|at: usize| symbols[at].id.as_str(), |at: usize| symbols[at].name.as_str());
         let mut constraints: Vec<Constraint> = Vec::new();
-        for (at, symbol) in symbols.iter().enumerate() {
+        for (at, symbol) in symbols[..inputs].iter().enumerate() {
             let expr = self.arena.symbol(at);
             let because: Vec<Reason> = symbol
                 .axes
@@ -313,44 +367,22 @@ impl<'m> Walk<'m> {
                 .filter_map(|&(id, _)| graph.layer(id))
                 .map(|layer| reason(&self.place, layer))
                 .collect();
-            let (low, high) = symbol.bounds;
-            for (is_low, bound) in [(true, low), (false, high)] {
-                let bound_expr = self.arena.number(bound);
-                let test = if is_low && bound > 1 {
-                    self.arena.at_least(expr, bound_expr)
-                } else if !is_low && bound < i64::MAX {
-                    self.arena.at_least(bound_expr, expr)
-                } else {
-                    None
-                };
-                if let Some(test) = test {
-                    let (text, named) = (self.arena.text(test, &id), self.arena.text(test, &name));
-                    let because = because.clone();
-                    constraints.push(Constraint {
-                        test,
-                        symbols: vec![at],
-                        text,
-                        named,
-                        at: Noticed::Run,
-                        because,
-                        is_never: false,
-                        reads: None,
-                        table: None,
-                    });
-                }
+            let (low, high) = (self.arena.number(symbol.bounds.0), self.arena.number(symbol.bounds.1));
+            let least = self.arena.at_least(expr, low).filter(|_| symbol.bounds.0 > 1);
+            let most = self.arena.at_least(high, expr).filter(|_| symbol.bounds.1 < i64::MAX);
+            for test in [least, most].into_iter().flatten() {
+                let open =
+                    OpenConstraint { test, at: Noticed::Run, because: because.clone(), reads: None, table: None };
+                constraints.push(open.close(&self.arena, &symbols));
             }
         }
         let mut found = HashSet::default();
-        for OpenConstraint { test, at, because, reads, table } in std::mem::take(&mut self.demands) {
-            let Some(test) = self.arena.replaced(test, &numbered, &mut known) else { continue };
+        for open in std::mem::take(&mut self.demands) {
+            let (Some(test), at) = (self.arena.replaced(open.test, &numbered, &mut known), open.at) else { continue };
             let is_known = at == Noticed::Run && found.contains(&(test, Noticed::Load)) || !found.insert((test, at));
-            if self.arena.value(test).is_some_and(|value| value != 0) || is_known {
-                continue;
+            if self.arena.value(test).is_none_or(|value| value == 0) && !is_known {
+                constraints.push(OpenConstraint { test, ..open }.close(&self.arena, &symbols));
             }
-            let (text, named) = (self.arena.text(test, &id), self.arena.text(test, &name));
-            let is_never = self.arena.value(test) == Some(0);
-            let symbols = self.arena.symbols(test);
-            constraints.push(Constraint { test, symbols, text, named, is_never, at, because, reads, table });
         }
         let mut tensors: HashMap<Output, Vec<Option<Expr>>> = HashMap::default();
         for (output, tensor) in std::mem::take(&mut self.tensors) {
@@ -360,7 +392,11 @@ impl<'m> Walk<'m> {
         }
         let mut swallows = self.swallows;
         swallows.iter_mut().for_each(|it| it.symbol = numbers[it.symbol]);
-        let merged = merged(&mut self.arena, symbols.len(), &constraints);
+        let tests: Vec<_> = constraints.iter().map(|it| (it.test, it.at)).collect();
+        let merged = merged(&mut self.arena, symbols.len(), &tests);
+        // The inputs of one inference do not decide a length of the state.
+        constraints.retain(|it| it.symbols.iter().all(|&symbol| symbol < inputs));
+        let state = symbols.split_off(inputs);
         let mut brief = HashMap::default();
         let mut known = HashMap::default();
         for &dim in tensors.values().flatten().flatten() {
@@ -370,7 +406,7 @@ impl<'m> Walk<'m> {
                 brief.insert(dim, usual);
             }
         }
-        Shapes { arena: self.arena, symbols, constraints, tensors, swallows, merged, brief }
+        Shapes { arena: self.arena, symbols, state, constraints, tensors, swallows, merged, brief }
     }
 }
 
@@ -399,17 +435,17 @@ impl Walk<'_> {
 }
 
 /// Each symbol, or the first of those that are equal where inputs that broadcast have equal lengths.
-fn merged(arena: &mut Arena, count: usize, constraints: &[Constraint]) -> Vec<Expr> {
+fn merged(arena: &mut Arena, count: usize, tests: &[(Expr, Noticed)]) -> Vec<Expr> {
     let mut first: Vec<Expr> = (0..count).map(|symbol| arena.symbol(symbol)).collect();
-    for symbols in constraints.iter().filter_map(|it| arena.broadcast_symbols(it.test)) {
+    for symbols in tests.iter().filter_map(|&(test, _)| arena.broadcast_symbols(test)) {
         merge(&mut first, &symbols);
     }
     let (broadcast, mut known) = (first.clone(), HashMap::default());
-    for constraint in constraints.iter().filter(|it| it.at == Noticed::Load) {
-        if !matches!(arena.node(constraint.test), Node::IsZero(_)) {
+    for &(test, _) in tests.iter().filter(|(_, at)| *at == Noticed::Load) {
+        if !matches!(arena.node(test), Node::IsZero(_)) {
             continue;
         }
-        let equation = arena.replaced(constraint.test, &broadcast, &mut known);
+        let equation = arena.replaced(test, &broadcast, &mut known);
         if let Some((a, b)) = equation.and_then(|equation| arena.tied_symbols(equation)) {
             merge(&mut first, &[a, b]);
         }

@@ -355,3 +355,28 @@ fn a_formula_of_many_caches_has_one_length_for_them() {
     let macs = typelift::shape::Formulas::new(&model, &shapes).macs().unwrap();
     assert_eq!(&macs.text, "208 * batch + 208 * past_0_batch");
 }
+
+/// A length of a state is not that of its initial value: each inference adds to it. States that begin and grow alike
+/// have one length.
+#[test]
+fn a_length_of_a_state_is_one_of_its_own() {
+    let state = |name: &str, adds: &str, variable: &str| {
+        format!(
+            "{name} = ReadValue-6(zero) {{variable_id={variable}, variable_type=f32, variable_shape=\"?,?,8\"}}\n\
+             {name}t = Concat({name}, {adds}) {{axis=1}}\n{name}a = Assign-6({name}t) {{variable_id={variable}}}\n\
+             {name}r = Result({name}t)\n"
+        )
+    };
+    let text = "x = Parameter : f32[?,?,8]\nb = Const(0) : i64[1]\naxis = Const(0) : i64[]\ns = ShapeOf-3(x) {output_type=i64}\n\
+                n = Gather-8(s, b, axis) {batch_dims=0}\nrest = Const([0, 8]) : i64[2]\nto = Concat(n, rest) {axis=0}\n\
+                f = Const(0) : f32[]\nzero = Broadcast-3(f, to) {mode=numpy}\ntwo = Concat(x, x) {axis=1}\n"
+        .to_owned();
+    let text = text + &state("k", "x", "k") + &state("v", "x", "v") + &state("w", "two", "w");
+    let (model, shapes) = opened(&text);
+    let lengths = |tensor: &str| shapes.text(model.graph().find(tensor).unwrap().output(0)).unwrap();
+    assert_eq!(
+        ["k", "kt", "vt", "wt"].map(lengths),
+        ["[?,past,8]", "[batch, s1 + past, 8]", "[batch, s1 + past, 8]", "[batch, 2 * s1 + w_past, 8]"]
+    );
+    assert_eq!((shapes.symbols.len(), shapes.constraints.len()), (2, 0));
+}

@@ -1,4 +1,4 @@
-//! Operations with bodies, and variables.
+//! Operations with bodies.
 
 use std::rc::Rc;
 
@@ -178,15 +178,4 @@ fn outputs(rule: &mut Rule, body: &Body, found: &HashMap<LayerId, Tensor>, itera
         rule.outputs.push(dims);
     }
     Some(())
-}
-
-pub(super) fn read_value(rule: &mut Rule) -> Option<()> {
-    let name = rule.attributes.text("variable_id").ok()?.to_owned();
-    let dims = if rule.inputs.is_empty() { None } else { rule.dims(0) };
-    rule.walk.variables.insert(name, dims.clone().map(Rc::new));
-    rule.put(dims?)
-}
-
-pub(super) fn assign(rule: &mut Rule) -> Option<()> {
-    rule.pass_on()
 }

@@ -49,7 +49,7 @@ pub(super) fn visit(walk: &mut Walk, graph: &Graph) {
             continue;
         };
         match ops::kind(layer) {
-            LayerKind::Parameter if walk.tensors.contains_key(&id.output(0)) => {}
+            LayerKind::Parameter | LayerKind::ReadValue if walk.tensors.contains_key(&id.output(0)) => {}
             LayerKind::Parameter | LayerKind::Constant => walk.keep_inferred(layer),
             _ => visit_layer(walk, graph, layer, operation),
         }
@@ -164,7 +164,7 @@ fn apply(rule: &mut Rule) {
         "Relu" | "Sigmoid" | "Tanh" | "Gelu" | "Swish" | "Convert" | "ConvertLike" | "Softmax" | "LogSoftmax"
         | "MVN" | "CumSum" | "Exp" | "Log" | "Sqrt" | "Sin" | "Cos" | "Abs" | "Negative" | "Floor" | "Ceiling"
         | "Clamp" | "Erf" | "HSwish" | "HSigmoid" | "SoftPlus" | "Elu" | "Mish" | "LogicalNot" | "BitwiseNot"
-        | "Sign" | "Round" | "Result" | "Identity" | "NormalizeL2" | "LRN" | "Selu" | "IsInf" | "IsNaN"
+        | "Sign" | "Round" | "Result" | "Assign" | "Identity" | "NormalizeL2" | "LRN" | "Selu" | "IsInf" | "IsNaN"
         | "IsFinite" => rule.pass_on(),
         "GroupNormalization" => network::group_normalization(rule),
         "BatchNormInference" => network::batch_normalization(rule),
@@ -216,8 +216,8 @@ fn apply(rule: &mut Rule) {
         "If" => body::branches(rule),
         "Loop" => body::looped(rule),
         "TensorIterator" => body::iterated(rule),
-        "ReadValue" => body::read_value(rule),
-        "Assign" => body::assign(rule),
+        // The initial value is that of the first inference alone.
+        "ReadValue" => Some(()),
         _ => None,
     };
     if found.is_none() {

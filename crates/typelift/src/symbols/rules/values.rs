@@ -111,7 +111,7 @@ impl Rule<'_, '_> {
                 })
             }
             "Convert" | "ConvertLike" | "Floor" | "Ceiling" | "Round" | "Abs" | "Relu" | "Negative" | "LogicalNot"
-            | "Sqrt" | "Clamp" | "Identity" | "ReadValue" => {
+            | "Sqrt" | "Clamp" | "Identity" => {
                 let value = self.input_value(0)?;
                 self.zipped(&[value], |rule, items| rule.unary(name, items[0]?))
             }
@@ -182,7 +182,7 @@ impl Rule<'_, '_> {
             "Convert" | "ConvertLike" if is_float || by == 1 => (above, by),
             "Convert" | "ConvertLike" if low >= 0 => (arena.div(above, below)?, 1),
             "Round" if by == 1 => (above, 1),
-            "Identity" | "ReadValue" => (above, by),
+            "Identity" => (above, by),
             "Abs" | "Relu" if low >= 0 => (above, by),
             "Negative" => (arena.scale(above, -1)?, by),
             "LogicalNot" => (arena.not(above)?, 1),
