@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use crate::model::graph::{Graph, Layer, LayerId, LayerMap};
-use crate::ops::{self, LayerKind, Macs};
+use crate::ops::{self, LayerKind};
 
 pub(crate) const SEPARATORS: [char; 2] = ['.', '/'];
 
@@ -76,7 +76,7 @@ impl<'a> Names<'a> {
                 is_weighted: one.is_weighted || other.is_weighted,
             });
             if let Some(joint) = joint {
-                let is_weighted = joint.is_weighted || ops::macs(graph, layer) != Macs::default();
+                let is_weighted = joint.is_weighted || ops::has_macs(layer);
                 found.insert(layer.id(), Next { is_weighted, ..joint });
             }
         }
