@@ -242,7 +242,9 @@ pub fn stats_with(model: &Model, formulas: &mut Formulas<'_>) -> Stats {
         for layer in graph.layers() {
             count.add(graph, layer);
             count.large(&place, layer);
-            count.macs = count.macs.and(ops::macs(graph, layer));
+            if place.is_model() {
+                count.macs = count.macs.and(ops::macs(graph, layer));
+            }
             count.bodies += layer.bodies().len();
         }
     }

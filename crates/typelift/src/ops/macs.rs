@@ -1,6 +1,8 @@
 //! Multiply-accumulate operations of a layer, from the shapes of its inputs and outputs.
 
-use crate::model::graph::{Graph, Layer};
+use super::common::normalize_axis;
+use super::{LayerKind, kind};
+use crate::model::graph::{Body, Direction, Graph, Layer};
 use crate::model::shape::{Dim, Shape};
 
 /// Number of multiply-accumulate operations.
@@ -20,7 +22,8 @@ impl Macs {
 }
 
 /// Returns the multiply-accumulate operations of a layer with inferred shapes: those of matrix products, convolutions,
-/// recurrent cells and attention. Other operations and bodies count as 0.
+/// recurrent cells and attention. A body counts once for each iteration, and an If as its branch with fewer. Other
+/// operations count as 0.
 ///
 /// # Examples
 /// ```
@@ -34,7 +37,7 @@ impl Macs {
 #[must_use]
 pub fn macs(graph: &Graph, layer: &Layer) -> Macs {
     if !has_macs(layer) {
-        return Macs::default();
+        return of_bodies(graph, layer);
     }
     let feeds = graph.feeds(layer.id()).into_iter();
     let ports = feeds.map(|feed| feed.and_then(|(producer, port)| producer.outputs().get(port)));
@@ -45,6 +48,39 @@ pub fn macs(graph: &Graph, layer: &Layer) -> Macs {
     let count = products(layer, &dims, output.dims(), |dim| dim.value().is_some())
         .and_then(|products| products.iter().try_fold(0_u64, |sum, factors| sum.checked_add(least_count(factors)?)));
     Macs { count: count.unwrap_or(0), is_least: is_open || count.is_none() }
+}
+
+fn of_bodies(graph: &Graph, layer: &Layer) -> Macs {
+    let bodies = layer.bodies().iter().map(|body| {
+        let once = body.graph.layers().map(|layer| macs(&body.graph, layer)).fold(Macs::default(), Macs::and);
+        let times = if kind(layer) == LayerKind::If { Some(1) } else { iterations(graph, layer, body) };
+        let is_least = once.is_least || times.is_none() && once.count > 0;
+        Macs { count: once.count.saturating_mul(times.unwrap_or(1)), is_least }
+    });
+    let fewer = |one: Macs, other: Macs| Macs {
+        count: one.count.min(other.count),
+        is_least: one.is_least || other.is_least || one.count != other.count,
+    };
+    bodies.reduce(fewer).unwrap_or_default()
+}
+
+/// The number of iterations, from a length that is concatenated or sliced. A Loop may end before its input does.
+fn iterations(graph: &Graph, layer: &Layer, body: &Body) -> Option<u64> {
+    body.port_map.iter().find_map(|link| {
+        let is_port = |id: u64| i64::try_from(id) == Ok(link.external_port_id);
+        let is_output = link.direction == Direction::Output;
+        let shape = if is_output {
+            layer.outputs().iter().find(|port| is_port(port.id()))?.shape()
+        } else {
+            let at = layer.inputs().iter().position(|port| is_port(port.id()))?;
+            graph.output(graph.producer(layer.id().input(at)).filter(|_| kind(layer) != LayerKind::Loop)?)?.shape()
+        };
+        let length = shape.dims()?.get(normalize_axis(link.axis?, shape.rank()?)?)?.value()?;
+        let [first, last] =
+            [link.start.unwrap_or(0), link.end.unwrap_or(-1)].map(|at| at + if at < 0 { length } else { 0 });
+        let reach = if is_output { length } else { last.checked_sub(first)?.checked_abs()?.checked_add(1)? };
+        u64::try_from(reach.checked_div(link.part_size.unwrap_or(1))?).ok()
+    })
 }
 
 pub(crate) fn has_macs(layer: &Layer) -> bool {

@@ -59,13 +59,10 @@ impl<'m> Formulas<'m> {
         self.arena.evaluate(formula.expr, &lengths)
     }
 
-    /// Returns the multiply-accumulate operations of all layers, those of bodies once; `None` if they depend on data.
+    /// Returns the multiply-accumulate operations of all layers; `None` if they depend on data.
     pub fn macs(&mut self) -> Option<Formula> {
-        let graphs: Vec<&Graph> = self.model.walk().map(|(_, graph)| graph).collect();
-        self.brief_if_long(|formulas| {
-            let layers = graphs.iter().flat_map(|graph| graph.layers().map(move |layer| (*graph, layer)));
-            formulas.sum(layers)
-        })
+        let graph = self.model.graph();
+        self.brief_if_long(|formulas| formulas.sum(graph.layers().map(|layer| (graph, layer))))
     }
 
     /// Returns the multiply-accumulate operations of some layers of a graph.
@@ -170,7 +167,8 @@ impl<'m> Formulas<'m> {
 
     fn macs_of(&mut self, graph: &Graph, layer: &Layer) -> Option<Expr> {
         if !ops::has_macs(layer) {
-            return Some(self.arena.number(0));
+            let known = Some(ops::macs(graph, layer)).filter(|known| !known.is_least)?.count;
+            return Some(self.arena.number(i64::try_from(known).ok()?));
         }
         let is_own = std::ptr::eq(graph, self.model.graph());
         if let Some(known) = self.macs.get(&layer.id()).filter(|_| is_own) {

@@ -336,6 +336,17 @@ fn formulas_are_the_counts_at_each_length() {
     assert_eq!((stats.macs, stats.macs_is_least, stats.macs_formula.as_deref()), (40, true, Some(&*macs.text)));
 }
 
+/// The two TensorIterators of this model run 7 times.
+#[test]
+fn bodies_count_once_for_each_iteration() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/models/lstm_ti.xml");
+    let mut model = Model::open(path).unwrap();
+    assert_eq!(typelift::infer(&mut model), []);
+    let stats = typelift::stats(&model);
+    let expected = 12_544 + 21_504 + 7 * 480 + 7 * 64;
+    assert_eq!((stats.macs, stats.macs_is_least, stats.macs_formula), (expected, false, Some(expected.to_string())));
+}
+
 /// Lengths that are equal once others are, such as those of the caches of all layers, are one length of a long formula.
 #[test]
 fn a_formula_of_many_caches_has_one_length_for_them() {
