@@ -112,11 +112,13 @@ fn weights(stats: &Stats) -> String {
     text
 }
 
-/// Formats a line for each block or run of equal blocks. Runs, then large blocks, are chosen if there are too many.
+/// Formats a line for each block or run of equal blocks. Runs and blocks that differ come before large ones if there are
+/// too many.
 fn most(map: &[Row]) -> String {
     let mut chosen: Vec<usize> = (0..map.len()).collect();
     if map.len() > BLOCKS {
-        chosen.sort_by_key(|&at| (map[at].blocks == 1, std::cmp::Reverse(map[at].layers)));
+        chosen
+            .sort_by_key(|&at| (map[at].blocks == 1 && map[at].differs.is_empty(), std::cmp::Reverse(map[at].layers)));
         chosen.truncate(BLOCKS);
         chosen.sort_unstable();
     }

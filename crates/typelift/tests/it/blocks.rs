@@ -349,7 +349,7 @@ fn names_with_numbers_are_not_taken_for_a_difference() {
     let mut model = Model::from_text(&format!("x = Parameter : f32[2]\n{blocks}y = Result(m.layers.5.out)\n")).unwrap();
     assert_eq!(typelift::infer(&mut model), []);
     let blocks = Blocks::new(&model).list.into_iter().filter(|block| block.number.is_some());
-    let words = "`power` reads `Abs_134`, where its siblings read `Add`";
+    let words = "`power` reads `Abs_134` and `Add`, where its siblings read `Add` and Abs";
     assert_eq!(blocks.map(|block| block.differs.join("; ")).collect::<Vec<_>>(), ["", "", words, "", "", ""]);
 }
 
@@ -376,8 +376,28 @@ fn a_sibling_with_exchanged_inputs_is_different() {
         numbered.map(|block| block.differs.join("; ")).collect::<Vec<_>>()
     };
     assert_eq!(differs(6), [""; 6]);
-    assert_eq!(differs(2), ["", "", "`attn` reads `k/linear`, where its siblings read `q/linear`", "", "", ""]);
-    assert_eq!(differs(5), ["", "", "", "", "", "`attn` reads `k/linear`, where its siblings read `q/linear`"]);
+    assert_eq!(
+        differs(2),
+        [
+            "",
+            "",
+            "`attn` reads `k/linear` and `q/linear`, where its siblings read `q/linear` and `k/linear`",
+            "",
+            "",
+            ""
+        ]
+    );
+    assert_eq!(
+        differs(5),
+        [
+            "",
+            "",
+            "",
+            "",
+            "",
+            "`attn` reads `k/linear` and `q/linear`, where its siblings read `q/linear` and `k/linear`"
+        ]
+    );
 }
 
 /// A bypassed block was listed after its siblings, and the block after it was said to differ. Exchanged inputs were equal.
@@ -428,7 +448,7 @@ fn a_bypassed_block_and_exchanged_inputs_are_named() {
         }
     };
     assert_eq!(differs(&|at| (1, exchanged(at), pair)), expected(&[(3, &three), (4, &four)]));
-    let words = "`b` reads `sin`, where its siblings read `cos`";
+    let words = "`b` reads `sin`, where its siblings read `cos`, and `c` the other way round";
     assert_eq!(differs(&|at| (1, at, if at == 2 { ["sin", "cos"] } else { pair })), expected(&[(2, words)]));
 }
 
@@ -555,7 +575,34 @@ fn a_sibling_is_compared_with_the_form_that_most_share_in_each_aspect() {
     };
     let bias = "has 1 Exp instead of 0; computes 6 tensors in f32 instead of 5";
     assert_eq!(differs(3), [bias, "", ""]);
-    let words = "`attn` reads `k/linear`, where its siblings read `q/linear`";
+    let words = "`attn` reads `k/linear` and `q/linear`, where its siblings read `q/linear` and `k/linear`";
     assert_eq!(differs(1), [bias, words, ""]);
     assert_eq!(differs(2), [bias, "", words]);
+}
+
+/// Half of four blocks are usual if the others differ from each other.
+#[test]
+fn a_removed_skip_connection_is_named() {
+    let block = |at: usize| {
+        let name = format!("m.block.{at}");
+        let before = if at == 0 { "x".to_owned() } else { format!("m.block.{}.out", at - 1) };
+        let end = match at {
+            0 => format!("{name}.bias = Exp({before})\n{name}.skip = Add({name}.sum, {name}.bias)\n"),
+            2 => String::new(),
+            _ => format!("{name}.skip = Add({name}.sum, {before})\n"),
+        };
+        let last = if at == 2 { "sum" } else { "skip" };
+        format!(
+            "{name}.q/linear = ReLU({before})\n{name}.k/linear = ReLU({before})\n\
+             {name}.sum = Subtract({name}.q/linear, {name}.k/linear)\n{end}{name}.out = Abs({name}.{last})\n"
+        )
+    };
+    let text = format!("x = Parameter : f32[2]\n{}y = Result(m.block.3.out)\n", (0..4).map(block).collect::<String>());
+    let mut model = Model::from_text(&text).unwrap();
+    assert_eq!(typelift::infer(&mut model), []);
+    let numbered = Blocks::new(&model).list.into_iter().filter(|block| block.number.is_some());
+    let differs: Vec<_> = numbered.map(|block| block.differs.join("; ")).collect();
+    let branch = "has 1 Exp instead of 0; computes 6 tensors in f32 instead of 5";
+    let gap = "lacks a skip connection; has 0 Add instead of 1; computes 4 tensors in f32 instead of 5";
+    assert_eq!(differs, [branch, "", gap, ""]);
 }

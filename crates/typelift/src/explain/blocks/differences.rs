@@ -52,7 +52,13 @@ impl Form {
         }
         let products = |form: &Self| PRODUCTS.iter().filter_map(|name| form.operations.get(*name)).sum::<u64>();
         let has_branch = self.joins < other.joins && products(self) > products(other);
-        let branch = has_branch.then(|| "has a downsample branch".to_owned());
+        let adds = |form: &Self| form.operations.get("Add").copied().unwrap_or(0);
+        let has_gap = self.joins < other.joins && adds(self) < adds(other) && products(self) == products(other);
+        let branch = match (has_branch, has_gap) {
+            (true, _) => Some("has a downsample branch".to_owned()),
+            (_, true) => Some("lacks a skip connection".to_owned()),
+            _ => None,
+        };
         let counts = (!counts.is_empty()).then(|| format!("has {}", counts.join(", ")));
         // A cause comes before what follows from it: another type, other operations, other bytes.
         let (first, last) = if is_retyped { (computed, None) } else { (None, computed) };
@@ -130,11 +136,11 @@ fn compare(flow: Flow<'_>, blocks: &[&Block]) -> Vec<Vec<String>> {
         let family = short(&first.name).trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches(['.', '/']);
         let family =
             if [NAMELESS, "block", "blocks"].contains(&family) { String::new() } else { format!(" of {family}") };
-        words[0].push(format!(
-            "the {} blocks{family} differ from each other: {}",
-            forms.len(),
-            aspects(&kinds, blocks)
-        ));
+        let all = match blocks {
+            [one, other] => format!("{} and {}", short(&one.name), short(&other.name)),
+            _ => format!("the {} blocks{family}", forms.len()),
+        };
+        words[0].push(format!("{all} differ from each other: {}", aspects(&kinds, blocks)));
         return words;
     };
     for (form, members) in kinds.iter().filter(|(form, _)| *form != usual) {
@@ -154,13 +160,19 @@ fn compare(flow: Flow<'_>, blocks: &[&Block]) -> Vec<Vec<String>> {
     words
 }
 
-/// The form that agrees with most siblings in each aspect, and the siblings of this form. Of several such forms,
-/// the most frequent one is usual, or else the one with most inputs that are those of the other siblings.
+/// The form that agrees with most siblings in each aspect, and the siblings of this form. Half of the siblings are
+/// enough if no other form has as many. Of several such forms, the most frequent one is usual, or else the one with most
+/// inputs that are those of the other siblings.
 fn usual<'a, 'k>(flow: Flow<'_>, kinds: &'k [Kind<'a>], blocks: &[&Block]) -> Option<(&'a Form, &'k [usize])> {
     let is_usual = |form: &Form| {
         ASPECTS.iter().all(|(_, is_alike)| {
-            let alike = kinds.iter().filter(|(other, _)| is_alike(other, form)).map(|(_, members)| members.len());
-            alike.sum::<usize>() * 2 > blocks.len()
+            let count = |form: &Form| {
+                let alike = kinds.iter().filter(|(other, _)| is_alike(other, form)).map(|(_, members)| members.len());
+                alike.sum::<usize>()
+            };
+            let own = count(form);
+            let mut others = kinds.iter().filter(|(other, _)| !is_alike(other, form));
+            own * 2 > blocks.len() || own * 2 == blocks.len() && others.all(|(other, _)| count(other) < own)
         })
     };
     let candidates: Vec<&Kind<'_>> = kinds.iter().filter(|(form, _)| is_usual(form)).collect();

@@ -161,17 +161,24 @@ fn named_difference(flow: Flow<'_>, blocks: &[&Block], own: usize, usual: usize)
         layers.map(|layer| read(flow, blocks, at, layer)).collect::<Vec<Reads>>()
     };
     let (mine, theirs) = (all(own, usual), all(usual, own));
-    let changed = |(name, mine): &Reads, (_, theirs): &Reads| {
-        let different =
-            |one: &[Read], other: &[Read]| one.iter().find(|it| other.iter().all(|that| !it.is(that))).cloned();
-        let moved = different(mine, theirs).zip(different(theirs, mine));
-        // Inputs that are exchanged have the same names.
-        let exchanged = || mine.iter().cloned().zip(theirs.iter().cloned()).find(|(mine, theirs)| !mine.is(theirs));
-        let (mine, theirs) = moved.or_else(exchanged)?;
-        let theirs = theirs.name.unwrap_or_else(|| format!("a {}", theirs.ty));
-        Some(format!("{} reads {}, where its siblings read {theirs}", name.as_ref()?, mine.own))
-    };
-    mine.iter().find_map(|it| changed(it, theirs.iter().find(|other| it.0.is_some() && other.0 == it.0)?))
+    let pairs = mine.iter().filter_map(|it| Some((it, theirs.iter().find(|other| it.0.is_some() && other.0 == it.0)?)));
+    let changes: Vec<[String; 3]> = pairs.filter_map(|(mine, theirs)| changed(mine, theirs)).collect();
+    let [name, mine, theirs] = changes.first()?;
+    let is_reverse = |[_, one, other]: &&[String; 3]| (one, other) == (theirs, mine);
+    let reverse = changes.iter().find(is_reverse).map(|[name, ..]| format!(", and {name} the other way round"));
+    Some(format!("{name} reads {mine}, where its siblings read {theirs}{}", reverse.unwrap_or_default()))
+}
+
+/// The name of a layer, what it reads, and what the same layer of a sibling reads instead.
+fn changed((name, mine): &Reads, (_, theirs): &Reads) -> Option<[String; 3]> {
+    let different = |one: &[Read], other: &[Read]| one.iter().find(|it| other.iter().all(|that| !it.is(that))).cloned();
+    let moved = different(mine, theirs).zip(different(theirs, mine));
+    // Inputs that are exchanged have the same names.
+    let exchanged = mine.iter().cloned().zip(theirs.iter().cloned()).filter(|(mine, theirs)| !mine.is(theirs));
+    let found: Vec<_> = moved.map_or_else(|| exchanged.collect(), |it| vec![it]);
+    let (mine, theirs): (Vec<_>, Vec<_>) =
+        found.into_iter().map(|(mine, theirs)| (mine.own, theirs.name.unwrap_or(theirs.ty))).unzip();
+    (!mine.is_empty()).then(|| Some([name.clone()?, mine.join(" and "), theirs.join(" and ")]))?
 }
 
 /// The name of a layer, and the tensors that it reads.
