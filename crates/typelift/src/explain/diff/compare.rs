@@ -235,6 +235,8 @@ impl<'a> Comparison<'a> {
         let (before, after) = of_side(expression(side, at));
         let layers = if is_added { (None, Some(layer)) } else { (Some(layer), None) };
         let change = self.push(scope, rank, layers, Difference::between(kind, before, after));
+        // Layers before the same consumer are in the order of their own graph.
+        self.changes[change].0.push(at);
         self.changes[change].1.is_merged = !is_lone && is_replaced_by(scope, kind, at, Side::has_values_of);
         Some(change)
     }
@@ -671,7 +673,8 @@ fn attributes(scope: &GraphPair<'_>, a: usize, b: usize) -> Vec<Difference> {
         let (before, after) = (scope.before.meaning(a, name, old), scope.after.meaning(b, name, new));
         let is_read = scope.after.operations[b].is_none_or(|operation| operation.attribute(name).is_some());
         // OpenVINO ignores attributes that the operation does not have.
-        if before.unwrap_or_default() == after.unwrap_or_default() || !is_read && (old.is_none() || new.is_none()) {
+        let is_same = before.unwrap_or_default() == after.unwrap_or_default() || old.is_some() && old == new;
+        if is_same || !is_read && (old.is_none() || new.is_none()) {
             continue;
         }
         let default = scope.after.operations[b].and_then(|operation: &Operation| operation.default_of(name));

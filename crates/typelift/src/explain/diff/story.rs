@@ -76,7 +76,9 @@ impl Diff {
             lines.push(StoryLine { text: format!("and {} more changes", grouped(left.len() as u64)), changes: left });
         }
         if !renamed.is_empty() {
-            lines.push(StoryLine { text: format!("renamed: {}", counted(renamed.len(), "layer")), changes: renamed });
+            let is_of_tensors = renamed.iter().all(|change| change.subject.is_some());
+            let what = if is_of_tensors { "other names of tensors" } else { "renamed" };
+            lines.push(StoryLine { text: format!("{what}: {}", counted(renamed.len(), "layer")), changes: renamed });
         }
         lines.truncate(MOST);
         lines
