@@ -362,7 +362,7 @@
     turn("findings");
     for (const item of by("side").querySelectorAll(".finding")) expect("a finding leads to its layer first", data.findings.some(({ path, producers = [] }) => item.querySelector("a")?.title === path || producers.length === 0 && !path));
   }
-  expect("a shape without room keeps its numbers", shorter("f32[max(batch, types), past + seq, 16]", 14) === "f32[?, ?, 16]" && shorter("f32[?,16]", 14) === "f32[?,16]");
+  expect("a shape without room keeps its numbers", shorter("f32[max(batch, types), past + seq, 16]", 14) === "f32[…, …, 16]" && shorter("f32[?,16]", 14) === "f32[?,16]");
   expect("producers are links", data.findings.every(({ producers = [] }) => producers.every(([, path]) => find(path))) || errors);
   // An input was `44` in one place and `pixel_values` in another.
   for (const { item } of shownBoxes.filter(({ item }) => item.end)) {

@@ -16,8 +16,10 @@ const MOST: u64 = 1 << 21;
 const SAMPLE: usize = 4096;
 /// Number of bars of a histogram.
 const BARS: usize = 24;
-/// Number of values that are shown.
-const FIRST: usize = 8;
+/// Number of values of a constant that are shown, and beyond the limit on all constants.
+const FIRST: [usize; 2] = [256, 8];
+/// Limit on the values that are shown of all constants.
+const MOST_SHOWN: usize = 1 << 14;
 
 #[derive(Serialize)]
 pub(crate) struct Values<'a> {
@@ -82,7 +84,7 @@ impl Narrowed {
 }
 
 pub(crate) fn constants<'a>(model: &'a Model, graphs: &Graphs<'a>) -> Vec<Values<'a>> {
-    let (mut found, mut left) = (Vec::new(), MOST);
+    let (mut found, mut left) = (Vec::<Values>::new(), MOST);
     for (place, graph) in model.walk() {
         let Some((place, _)) = graphs.get_key_value(&place) else { continue };
         for layer in graph.layers().filter(|layer| ops::kind(layer) == LayerKind::Constant) {
@@ -100,6 +102,13 @@ pub(crate) fn constants<'a>(model: &'a Model, graphs: &Graphs<'a>) -> Vec<Values
             let read = read.map(|read| read.into_iter().map(f64::from).collect::<Vec<_>>());
             found.extend(read.and_then(|read| values(&read, layer, path(place, layer), 0)));
         }
+    }
+    let mut shown = 0;
+    for values in &mut found {
+        // Values of a sample are not neighbours.
+        let is_whole = values.sample.is_none() && shown + values.first.len() <= MOST_SHOWN;
+        values.first.truncate(FIRST[usize::from(!is_whole)]);
+        shown += values.first.len();
     }
     found
 }
@@ -172,7 +181,7 @@ fn values<'a>(read: &[f64], layer: &Layer, path: Cow<'a, str>, bytes: u64) -> Op
         bytes,
         count,
         sample: Some(read.len()).filter(|&read| (read as u64) < count),
-        first: read.iter().take(FIRST).map(|&value| value as f32).collect(),
+        first: read.iter().take(FIRST[0]).map(|&value| value as f32).collect(),
         min: min as f32,
         max: max as f32,
         zeros: read.iter().filter(|&&value| value == 0.0).count(),

@@ -46,10 +46,10 @@ const COLORS = {
   boolean: ["#067b74", "#148471"], string: ["#b380b3", "#fffdf6"], other: ["#000121", "#447c8f"],
 };
 const color = (type) => `var(--t-${COLORS[type] ? type : "other"})`;
-// The colours of both themes. The most frequent type is grey, so that the others stand out.
+// The colours of both themes. The most frequent type of the model is grey, so that the others stand out.
 function palette() {
   const counts = {};
-  for (const [type, count] of data.runs[0] ? data.runs[0].layers.map(({ type }) => [type, 1]) : data.map.flatMap(({ computed }) => Object.entries(computed))) counts[type] = (counts[type] ?? 0) + count;
+  for (const [type, count] of (data.map_before ?? data.map).flatMap(({ computed }) => Object.entries(computed))) counts[type] = (counts[type] ?? 0) + count;
   const usual = Object.keys(counts).reduce((most, type) => counts[type] > (counts[most] ?? 0) ? type : most, "");
   const rules = (dark) => Object.entries(COLORS).map(([type, hues]) => `--t-${type}:${type === usual ? dark ? "#8b99ab" : "#7c8a9d" : hues[dark]}`).join(";");
   document.querySelector("style").append(`:root{${rules(0)}}:root.dark{${rules(1)}}`);
@@ -82,14 +82,19 @@ function lengthsOf(text = "") {
   }
   return inner === undefined || inner === "..." ? null : lengths;
 }
-// The lengths whose product is the number of multiply-accumulate operations of a layer, ` = 1·128·512`; empty for operations that need more.
+// The products of lengths whose sum is the number of multiply-accumulate operations of a layer, ` = 1·128·512`; empty if they are not known.
 function macsFormula({ op, inputs, outputs, attributes = [] }) {
-  const [out, a, b] = [outputs[0]?.join(""), inputs[0]?.text, inputs[1]?.text].map(lengthsOf), is = (name) => attributes.some(([known, value]) => known === name && value === "true");
+  const [out, ...dims] = [outputs[0]?.join(""), ...inputs.map(({ text }) => text)].map(lengthsOf), [a, b, c] = dims, is = (name) => attributes.some(([known, value]) => known === name && value === "true");
   if (!a || !b || !out) return "";
   // The common length of a product is known from either side.
-  const [one, other] = [a.at(is("transpose_a") && a.length > 1 ? -2 : -1), b.at(is("transpose_b") || b.length < 2 ? -1 : -2)];
-  const factors = { MatMul: [...out, /^\d+$/.test(other) ? other : one], Convolution: [...out, ...b.slice(1)], GroupConvolution: [...out, ...b.slice(2)], ConvolutionBackpropData: [...a, ...b.slice(1)], GroupConvolutionBackpropData: [...a, ...b.slice(2)] }[op];
-  return factors ? ` = ${factors.map((factor) => /^\w+$|^\?$/.test(factor) ? factor : `(${factor})`).join("·")}` : "";
+  const [one, other] = [a.at(is("transpose_a") && a.length > 1 ? -2 : -1), b.at(is("transpose_b") || b.length < 2 ? -1 : -2)], rows = a.slice(0, -1);
+  // Recurrent layers multiply the input and the state by one matrix each.
+  const first = { LSTMCell: 3, LSTMSequence: 4, GRUCell: 2, RNNCell: 2, GRUSequence: 3, RNNSequence: 3 }[op], matrices = first && [dims[first], dims[first + 1]];
+  const products = matrices ? matrices.every(Boolean) && matrices.map((matrix) => [...rows, ...matrix]) : {
+    MatMul: [[...out, /^\d+$/.test(other) ? other : one]], Convolution: [[...out, ...b.slice(1)]], GroupConvolution: [[...out, ...b.slice(2)]], ConvolutionBackpropData: [[...a, ...b.slice(1)]], GroupConvolutionBackpropData: [[...a, ...b.slice(2)]],
+    ScaledDotProductAttention: c && [a, c].map((values) => [...rows, b.at(-2), values.at(-1)]),
+  }[op];
+  return products ? ` = ${products.map((factors) => factors.map((factor) => /^\w+$|^\?$/.test(factor) ? factor : `(${factor})`).join("·")).join(" + ")}` : "";
 }
 // The bytes of a tensor, if its shape is known.
 function tensorBytes(type, shape) {
@@ -320,7 +325,10 @@ function called(path, op = places.get(path)?.op ?? "") {
   if (places.get(path)?.end) return `${places.get(path).end} · ${op}`;
   const scope = brief(path).split("/").filter((part) => part && !part.includes("::")), end = scope.length > 1 ? scope.pop() : "";
   const name = scope.join("/"), repeats = name.replace(/_\d+$/, "").toLowerCase() === op.toLowerCase();
-  return repeats || !op ? name : `${name} · ${/^\w+_\d+$/.test(end) && end.startsWith(op) ? end : op}`;
+  const own = /^\w+_\d+$/.test(end) && end.startsWith(op) ? end : op;
+  // A constant without a box ends in what it is, such as scale. Inputs and outputs of a body differ only by their ends.
+  if (!op || end && end !== own && ["Parameter", "Result"].includes(op)) return [op ? "" : name, end].filter(Boolean).join("/") + (op ? ` · ${op}` : "");
+  return repeats ? name : `${name} · ${own}`;
 }
 // The type that gives a box its colour: that in which it was computed, or that of its output, or else of its input.
 const typeOf = (node, run = runs[0]) => run?.layers.get(node.path)?.type ?? node.outputs?.[0]?.[0] ?? node.inputs?.[0]?.text.match(/(?:^| )([a-z0-9]+)\[/)?.[1];

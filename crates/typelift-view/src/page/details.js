@@ -34,6 +34,12 @@ const where = (node) => [node.op, node.id !== null ? `id ${node.id}` : null, nod
 const shortNumber = (number) => number === null ? "?" : Number.isInteger(number) && Math.abs(number) < 1e6 ? String(number) : Number(number).toPrecision(3).replace(/\.?0+(e|$)/, "$1");
 const percent = (part) => part === 0 ? "0 %" : part < 0.001 ? "< 0.1 %" : `${(100 * part).toFixed(part < 0.1 ? 1 : 0)} %`;
 
+// The values of a constant in rows, each with the index of its first value.
+const ROW = 8;
+function rowsOf(list, dims) {
+  const indexOf = (at) => dims.map(Number).reduceRight(([rest, index], length) => [Math.floor(rest / length), [rest % length, ...index]], [at, []])[1];
+  return Array.from({ length: Math.ceil(list.length / ROW) }, (_, row) => make("div", { class: "mono" }, make("span", { class: "faint" }, `[${indexOf(row * ROW).join(",")}] `), list.slice(row * ROW, (row + 1) * ROW).map(shortNumber).join(", ")));
+}
 /** The values of a constant: range, histogram, share of zeros, and losses in narrower types. */
 function valuesOf(path, opened, title = "Values") {
   const known = values.get(path);
@@ -55,7 +61,8 @@ function valuesOf(path, opened, title = "Values") {
     make("div", {}, `${sample ? `of ${grouped(sample)} values, taken evenly: ` : ""}minimum ${shortNumber(min)}, maximum ${shortNumber(max)}, zeros ${percent(zeros / read)}`),
     ...(not_finite ? [make("div", { class: "warning" }, `${plural(not_finite, "value")} infinite or not a number`)] : []),
     ...(chart ? [chart, make("div", { class: "ends mono" }, make("span", {}, shortNumber(min)), make("span", {}, shortNumber(max)))] : []),
-    make("div", { class: "mono faint" }, first.map(shortNumber).join(", ") + (count > first.length ? ", …" : "")),
+    make("div", { class: "mono faint" }, first.slice(0, ROW).map(shortNumber).join(", ") + (count > ROW ? ", …" : "")),
+    ...(first.length > ROW ? [make("details", {}, make("summary", { class: "faint" }, `first ${grouped(first.length)} values by index`), ...rowsOf(first, lengthsOf(text)))] : []),
     ...(narrowed ?? []).map(loss),
   ];
   return [make("details", { class: "values", "data-path": path, ...(opened ? { open: "" } : {}) }, make("summary", {}, title), ...facts)];
@@ -73,11 +80,13 @@ function storedValues({ held = [], parts = [] }, asked) {
 }
 const capital = (text) => text[0].toUpperCase() + text.slice(1);
 
+// The inputs that decide which body runs, and how often.
+const CONTROLS = { If: ["condition: "], Loop: ["trip count: ", "condition: "] };
 function inputItem(node, input, constant) {
   const [first] = input.held ?? [], producer = input.from && producerOf(node, input);
   const subject = producer ? reachNode(producer) : input.from ? reach(input.from, input.from, called(input.from)) : make("span", { class: "faint" }, input.of ? "computed of the shape of " : "constant");
   const inner = [...outerInputs].filter(([, outer]) => outer === input).map(([path]) => path);
-  return make("li", {}, subject, ...(first && !input.of ? [" ", ...pathLink(stepsAt.get(first), "path")] : []), ...(input.of ?? []).flatMap((path) => [reach(path, path, last(path)), " "]), " ", make("code", {}, input.text), ...inner.flatMap((path) => [" → ", reach(path, path, last(path))]), ...storedValues(input, constant));
+  return make("li", {}, CONTROLS[node.op]?.[node.inputs.indexOf(input)] ?? "", subject, ...(first && !input.of ? [" ", ...pathLink(stepsAt.get(first), "path")] : []), ...(input.of ?? []).flatMap((path) => [reach(path, path, last(path)), " "]), " ", make("code", {}, input.text), ...inner.flatMap((path) => [" → ", reach(path, path, last(path))]), ...storedValues(input, constant));
 }
 
 function outputItem(node, [type, shape], port) {
@@ -152,8 +161,8 @@ function groupFacts(group) {
   return [
     make("div", { class: "faint" }, [plural(group.layers, "layer"), group.parameters ? `${grouped(group.parameters)} parameters` : null, group.macs ? operations(group) : null].filter(Boolean).join(" · ")),
     ...(weights.length ? [precisions(weights), make("div", { class: "mono" }, `stored ${size(sum)}: ${weights.map((weight) => `${weight.element_type} ${size(weight.bytes)}`).join(", ")}`)] : []),
-    ...(computed ? [make("div", { class: "mono" }, "computed " + computed)] : []),
-    ...(group.differs ?? []).map((text) => make("div", { class: differsClass(text) }, text)),
+    ...(computed ? [make("div", { class: "mono" }, computedWord + computed)] : []),
+    ...(group.differs ?? []).map((text) => make("div", { class: differsClass(text) }, ofModel(text))),
   ];
 }
 function groupDetails(group) {

@@ -57,12 +57,12 @@ function spoken(item, node = item) {
   if (item.kind === "layer") return `${node.op} ${nameOf(node)} ${types(node)}`;
   return `${item.open ? "open " : ""}group ${item.name}, ${plural(item.layers ?? item.items.length, "layer")}`;
 }
-// A type without room has `?` for its longest open lengths. Numbers stay.
+// A type without room has `…` for its longest open lengths, because `?` is an unknown one. Numbers stay.
 function shorter(text, room) {
   let short = text;
-  for (let call; short.length > room && (call = short.match(/[a-z]\w*\([^()]*\)/i)); ) short = short.replace(call[0], "?");
+  for (let call; short.length > room && (call = short.match(/[a-z]\w*\([^()]*\)/i)); ) short = short.replace(call[0], "…");
   const open = short.match(/(?<=[[,])[^[\],]*[a-z_][^[\],]*(?=[\],])/gi) ?? [];
-  for (const length of open.sort((a, b) => b.length - a.length)) if (short.length > room) short = short.replace(length, length[0] === " " ? " ?" : "?");
+  for (const length of open.sort((a, b) => b.length - a.length)) if (short.length > room) short = short.replace(length, length[0] === " " ? " …" : "…");
   return short;
 }
 function write(group, list, w) {
@@ -287,13 +287,13 @@ function redraw() {
 }
 // Opens or closes a group in place: its upper left corner stays where it is.
 function flip(item, open = !item.open) {
-  const before = spots.get(item);
+  const spot = spots.get(item), before = spot && topOf(item, spot);
   setOpen(item, open);
   redraw();
   const after = spots.get(item);
   if (before && after) {
     // A corner that was off the screen comes to its border.
-    const screen = Math.max(view.y + before.y * view.scale, 20);
+    const screen = Math.max(view.y + spot.y * view.scale, 20);
     const top = topOf(item, after);
     view = { ...view, x: view.x + (before.x + before.w / 2 - top.x - top.w / 2) * view.scale, y: screen - after.y * view.scale };
   }
@@ -480,21 +480,23 @@ const LEGEND = 32, AROUND = 24;
 function picture(whole) {
   const [wide, high] = whole ? [world.right - world.left + 2 * AROUND, world.bottom - world.top + 2 * AROUND] : [canvas.clientWidth, canvas.clientHeight];
   const kinds = [...by("legend").children], room = (item) => 34 + 7 * item.textContent.length;
-  const width = Math.max(wide * active().length, kinds.reduce((sum, item) => sum + room(item), 24)), height = high + LEGEND;
+  const titles = active().length > 1 ? [...by("names").children].map(({ textContent }) => textContent) : [], top = titles.length ? LEGEND : 0;
+  const width = Math.max(wide * active().length, kinds.reduce((sum, item) => sum + room(item), 24)), height = top + high + LEGEND;
   const svg = draw("svg", { xmlns: NS, width, height, viewBox: `0 0 ${width} ${height}`, class: isDark() ? "dark" : "" });
   svg.append(draw("style", {}, document.querySelector("style").textContent.replace(/@media[^{]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}/g, "")));
   svg.append(draw("rect", { width, height, style: "fill: var(--back)" }), canvas.querySelector("defs").cloneNode(true));
   active().toReversed().forEach((it, at) => {
-    const part = draw("svg", { x: at * wide, width: wide, height: high, style: "overflow: hidden" });
+    const part = draw("svg", { x: at * wide, y: top, width: wide, height: high, style: "overflow: hidden" });
+    if (titles[at]) svg.append(draw("text", { x: at * wide + 12, y: 20, style: "fill: var(--ink); font-size: 14px; font-weight: 600" }, titles[at]));
     part.append(whole ? wholeWorld(it) : it.world.cloneNode(true));
     for (const hidden of part.querySelectorAll("title, .toggle")) hidden.remove();
     svg.append(part);
   });
   let x = 12;
   for (const item of kinds) {
-    const mark = item.querySelector("i, .sign"), looks = mark && getComputedStyle(mark), isSign = mark?.matches(".sign"), write = (x, text, fill) => svg.append(draw("text", { x, y: high + 20, style: `fill: ${fill}; font-size: 12px` }, text));
+    const mark = item.querySelector("i, .sign"), looks = mark && getComputedStyle(mark), isSign = mark?.matches(".sign"), write = (x, text, fill) => svg.append(draw("text", { x, y: top + high + 20, style: `fill: ${fill}; font-size: 12px` }, text));
     if (isSign) write(x + 3, mark.textContent, looks.color);
-    else if (mark) svg.append(draw("rect", { x, y: high + 10, width: 12, height: 12, rx: 3, opacity: looks.opacity, style: `fill: ${mark.style.background || "none"}; stroke: ${looks.borderTopColor}; stroke-width: ${parseFloat(looks.borderTopWidth)}; stroke-dasharray: ${looks.borderTopStyle === "dashed" ? "3 2" : "none"}` }));
+    else if (mark) svg.append(draw("rect", { x, y: top + high + 10, width: 12, height: 12, rx: 3, opacity: looks.opacity, style: `fill: ${mark.style.background || "none"}; stroke: ${looks.borderTopColor}; stroke-width: ${parseFloat(looks.borderTopWidth)}; stroke-dasharray: ${looks.borderTopStyle === "dashed" ? "3 2" : "none"}` }));
     write(x + 18, isSign ? item.textContent.slice(mark.textContent.length) : item.textContent, "var(--ink)");
     x += room(item);
   }

@@ -75,9 +75,9 @@ function groupLines(group, item = group) {
   const facts = [plural(group.layers, "layer"), stored ? size(stored) : null, group.macs ? operations(group).replace("at least", "≥") : null];
   const list = [{ kind: "name", text: facts.filter(Boolean).join(" · ") }];
   const computed = computedIn(item).map(([type]) => type).join(", "), kept = (group.weights ?? []).map(([type]) => type).join(", ");
-  const both = [kept ? `stored ${kept}` : "", computed ? `computed ${computed}` : ""].filter(Boolean).join(" · ");
+  const both = [kept ? `stored ${kept}` : "", computed ? computedWord + computed : ""].filter(Boolean).join(" · ");
   if (both) list.push({ kind: "type", text: both });
-  if (group.differs?.length) list.push({ text: group.differs[0] + (group.differs.length > 1 ? ` (+${group.differs.length - 1})` : ""), ...(differsClass(group.differs[0]) === "faint" ? { kind: "name" } : { kind: "badge", of: "warning" }) });
+  if (group.differs?.length) list.push({ text: ofModel(group.differs[0]) + (group.differs.length > 1 ? ` (+${group.differs.length - 1})` : ""), ...(differsClass(group.differs[0]) === "faint" ? { kind: "name" } : { kind: "badge", of: "warning" }) });
   for (const badge of badges(item)) list.push({ kind: "badge", ...badge });
   return list;
 }

@@ -102,6 +102,8 @@ function precisions(weights) {
   return make("div", { class: "bar", role: "img", "aria-label": weights.map((weight) => `${weight.element_type} ${size(weight.bytes)}`).join(", ") }, ...parts);
 }
 
+// With a run, types are those of the run, and differences between blocks those of the model.
+const computedWord = runs.length ? "ran in " : "computed ", ofModel = (text) => runs.length ? text.replace(/(^|; )computes /, "$1in the model computes ") : text;
 const SHOWN_PATHS = 3;
 // The types in which the blocks of a row computed, as a plugin ran them or as inferred.
 function computedOf(row) {
@@ -118,7 +120,7 @@ function sharedIn(row) {
   const whole = row.parts.reduce((sum, path) => sum + (blockAt.get(path)?.weights ?? []).reduce((sum, [, bytes]) => sum + bytes, 0), 0), own = row.weights.reduce((sum, { bytes }) => sum + bytes, 0);
   return whole > own && own > 0 ? `, and ${size(whole - own)} that other parts use too` : "";
 }
-const facts = (row) => [...(row.weights.length ? [precisions(row.weights), make("div", { class: "mono" }, "stored " + stores(row) + (row.parts.length > 1 || data.before ? "" : sharedIn(row)))] : []), ...(computes(row) ? [make("div", { class: "mono" }, "computed " + computes(row))] : [])];
+const facts = (row) => [...(row.weights.length ? [precisions(row.weights), make("div", { class: "mono" }, "stored " + stores(row) + (row.parts.length > 1 || data.before ? "" : sharedIn(row)))] : []), ...(computes(row) ? [make("div", { class: "mono" }, computedWord + computes(row))] : [])];
 const rowName = (row) => (row.path ? row.path + "/" : "") + row.name;
 // Shows the block, or the first layer of a row without one.
 function mapTitle(row) {
@@ -133,7 +135,7 @@ function layersOf(row) {
 const details3 = (lines, kind) => [...lines.slice(0, SHOWN_PATHS).map((text) => make("div", { class: kind }, text)), ...(lines.length > SHOWN_PATHS ? [make("details", {}, make("summary", { class: kind }, `and ${lines.length - SHOWN_PATHS} more`), ...lines.slice(SHOWN_PATHS).map((text) => make("div", { class: kind }, text)))] : [])];
 
 // Stages that all differ from each other are no warning.
-const differsClass = (text) => /^the \d+ blocks /.test(text) ? "faint" : "differs";
+const differsClass = (text) => /^[^;]* differ from each other: /.test(text) ? "faint" : "differs";
 // The modules of a graph without blocks, as links.
 function modulesOf(row) {
   const block = row.name === "all layers" && blockAt.get(row.parts[0]), inner = block ? groups.filter(({ graph, up, parent }) => graph === block.graph && up === graph && parent !== undefined) : [];
@@ -148,7 +150,7 @@ function mapRow(row) {
     ...(row.marks ? [make("div", {}, `${plural(row.marks, "layer")} marked to keep precision`)] : []),
     ...(row.errors ? [make("div", { class: "error" }, plural(row.errors, "error"))] : []),
     ...(row.warnings ? [make("div", { class: "warning" }, plural(row.warnings, "warning"))] : []),
-    ...(row.differs.length ? details3(row.differs, differsClass(row.differs[0])) : []),
+    ...(row.differs.length ? details3(row.differs.map(ofModel), differsClass(row.differs[0])) : []),
     ...modulesOf(row),
   ];
   return make("li", { class: "row" + (row.differs.length && differsClass(row.differs[0]) !== "faint" ? " differing" : "") }, mapTitle(row), make("span", { class: "faint" }, ` ${row.blocks > 1 ? `${row.blocks} blocks, ` : ""}${layersOf(row)}`), ...facts(row), ...notes);
@@ -192,9 +194,22 @@ function mapList() {
   const sum = all.reduce((sum, weight) => sum + weight.bytes, 0);
   const head = all.length ? [make("div", {}, `${size(sum)} of weights: ${all.map((weight) => `${weight.element_type} ${size(weight.bytes)}`).join(", ")}`), precisions(all)] : [make("p", { class: "faint" }, "No weights.")];
   // What all outermost blocks need.
-  const outer = data.graphs.flatMap(({ groups }) => groups).filter((group) => group.parent === undefined && !group.only), all1 = (key) => outer.reduce((sum, group) => sum + (group[key] ?? 0), 0), macs = all1("macs");
+  const outer = data.graphs[0].groups.filter((group) => group.parent === undefined && !group.only), all1 = (key) => outer.reduce((sum, group) => sum + (group[key] ?? 0), 0), macs = all1("macs");
   const counts = [plural(data.layers, "layer"), all1("parameters") ? `${grouped(all1("parameters"))} parameters` : "", macs ? operations({ macs, least: outer.some(({ least }) => least) }) : ""];
-  return [...(data.outline ? [make("p", {}, data.outline)] : []), make("div", {}, counts.filter(Boolean).join(" · ")), ...modelEnds("Inputs", "Parameter"), ...modelEnds("Outputs", "Result"), make("h3", {}, "Weights"), ...head, ...(common ? [make("div", { class: "faint" }, `names below leave out ${common}`)] : []), make("ul", {}, ...data.map.map(mapRow)), ...metadata()];
+  return [...(data.outline ? [make("p", {}, data.outline)] : []), make("div", {}, counts.filter(Boolean).join(" · ")), ...modelEnds("Inputs", "Parameter"), ...modelEnds("Outputs", "Result"), ...ranking(outer, macs), make("h3", {}, "Weights"), ...head, ...(common ? [make("div", { class: "faint" }, `names below leave out ${common}`)] : []), make("ul", {}, ...data.map.map(mapRow)), ...metadata()];
+}
+
+// The blocks and layers that need most operations, or store most bytes.
+let ranked = "macs";
+const SHOWN_RANKS = 10;
+function ranking(blocks, macs) {
+  if (!macs) return [];
+  const stored = ({ weights, inputs = [] }) => Array.isArray(weights) ? weights.reduce((sum, [, bytes]) => sum + bytes, 0) : inputs.flatMap(({ held = [] }) => held).reduce((sum, path) => sum + (values.get(path)?.bytes ?? 0), 0);
+  const rows = (items) => items.map((item) => ({ item, macs: item.macs ?? 0, bytes: stored(item) })).filter((row) => row[ranked]).sort((a, b) => b[ranked] - a[ranked]);
+  const row = ({ item, macs: own, bytes }) => make("tr", {}, make("td", {}, link({ title: item.path }, item.path, () => go(item), item.kind === "group" ? groupName(item) : called(item.path, item.op))), make("td", { class: "number", title: item.kind === "layer" ? macsFormula(item) : "" }, own ? operations(item).replace("at least", "≥").replace(" MACs", "") : ""), make("td", { class: "number" }, own ? percent(own / macs) : ""), make("td", { class: "number" }, bytes ? size(bytes) : ""));
+  const head = (title) => make("tr", {}, make("th", { scope: "col" }, title), ...[["macs", "MACs"], ["", "share"], ["bytes", "weights"]].map(([key, text]) => make("th", { scope: "col", ...(key ? { "aria-sort": ranked === key ? "descending" : "none" } : {}) }, key ? make("button", { onclick: () => { ranked = key; side(); by("ranking").open = true; } }, text) : text)));
+  const table = (title, items) => items.length ? [make("table", { class: "times" }, make("thead", {}, head(title)), make("tbody", {}, ...rows(items).slice(0, SHOWN_RANKS).map(row)))] : [];
+  return [make("details", { id: "ranking" }, make("summary", {}, "Where the MACs and bytes are"), ...table("Block", blocks), ...table("Layer", data.graphs[0].nodes.filter(({ layers }) => layers === undefined)))];
 }
 
 // The inputs or outputs of the model, by name with types.
