@@ -624,12 +624,17 @@ impl Asked<'_> {
             return Some(format!("the command comes first: `{line}`"));
         }
         let verb = self.program.find_subcommand(name.trim_start_matches('-')).map(Command::get_name);
-        if let Some(meant) = verb.or_else(|| meanings(name).first().copied()).or_else(|| self.conversion()) {
+        let meant = meanings(name).first().copied().filter(|_| !is_model_option(name));
+        if let Some(meant) = verb.or(meant).or_else(|| self.conversion()) {
             return self.said(meant);
         }
         match self.program.get_subcommands().find(|verb| has(verb, name)) {
             Some(verb) => Some(format!("write `{}`", self.line(verb.get_name())?)),
             None if option.starts_with('-') => None,
+            None if is_xml(option) && !Path::new(option).exists() => {
+                let model = shell_word(self.models().first()?);
+                Some(format!("write `typelift convert {model} -o {}`", shell_word(option)))
+            }
             None => Some(format!("to compare two models, write `{}`", self.line("diff")?)),
         }
     }
@@ -1337,6 +1342,9 @@ impl<'a> Asked<'a> {
     fn statements(&self, wrong: &str) -> Vec<String> {
         const FILLERS: [&str; 11] = ["to", "as", "for", "with", "by", "into", "layer", "node", "op", "->", "=>"];
         let text = wrong.trim().trim_end_matches(';');
+        if text.contains(';') {
+            return Vec::new();
+        }
         let signs = ["==>", "-->", "->", "=>", "→", "=", " to "];
         let rules = signs.iter().filter_map(|sign| text.split_once(sign)).filter(|(from, _)| from.contains('('));
         let mut found = vec![text.to_owned()];

@@ -398,6 +398,8 @@ const STRANGERS: &[&str] = &[
 
 /// Command lines with a slip in a word, an expression of another tool, or a near name.
 const SLIPS: &[&str] = &[
+    "repaired.xml nowhere.xml",
+    "rewrite repaired.xml -e 'set image x u8; set head f16' -o o.xml",
     "stats R --max-memory 2 gb",
     "stats R M --max-memory=512 MiB",
     "verify R R --timeout 5 s",
