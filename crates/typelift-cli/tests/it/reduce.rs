@@ -61,6 +61,20 @@ fn a_command_that_fails_is_kept_failing() {
 
 #[cfg(unix)]
 #[test]
+fn a_script_that_is_not_there_is_no_failure_of_the_model() {
+    let (folder, xml) = model();
+    let out = folder.path().join("small.xml");
+    let (xml, out) = (xml.to_str().unwrap(), out.to_str().unwrap());
+    for command in [&["sh", "missing.sh", "{}"][..], &["sh", "-c", "missing-program {}"]] {
+        let run = typelift(&[&["reduce", xml, "-o", out, "--"], command].concat());
+        assert_eq!(run.status.code(), Some(2), "{}", text(&run.stderr));
+        assert!(text(&run.stderr).contains("did not start"), "{}", text(&run.stderr));
+        assert!(!Path::new(out).exists());
+    }
+}
+
+#[cfg(unix)]
+#[test]
 fn what_a_command_takes_too_long_for_is_not_interesting() {
     let (folder, xml) = model();
     let out = folder.path().join("small.xml");

@@ -396,6 +396,10 @@ const STRANGERS: &[&str] = &[
     "show -hide-constants R",
 ];
 
+/// Command lines whose answers have quotes of a Unix shell.
+#[cfg(unix)]
+const UNIX: &[&str] = &["jq '.layers[] | select(.type==\"Relu\")' R", "convert R --remove-layer head -o o.xml"];
+
 /// Command lines with a slip in a word, an expression of another tool, or a near name.
 const SLIPS: &[&str] = &[
     "repaired.xml nowhere.xml",
@@ -429,7 +433,6 @@ const SLIPS: &[&str] = &[
     "diff M R --xyz",
     "verify R R --pyhton python3",
     "inspect R --show layers",
-    "jq '.layers[] | select(.type==\"Relu\")' R",
     "'.layers | length' R",
     "sed 's/norm/Norm/g' R",
     "sed 's/f32/f16/g' R -o o.xml",
@@ -466,7 +469,6 @@ const SLIPS: &[&str] = &[
     "cargo check R",
     "vimdiff M R",
     "verify M R --rtol=1e-3,atol=1e-5",
-    "reduce M -o s.xml -- sh missing.sh {}",
     "view M --port 8080",
     "diff M R --name-only",
     "convert R --overwrite-input-shape image:1,3,32,32 mask:1,100 -o o.xml",
@@ -501,7 +503,6 @@ const CARRIED: &[&str] = &[
     "ovc R --output_model o.xml --compress_to_fp16 --input_shape [1,3,32,32]",
     "convert R --compress_to_fp16=True --output_model o.xml",
     "convert R --input_dtype u8 -o o.xml",
-    "convert R --remove-layer head -o o.xml",
     "convert R --per_channel --compress f16 -o o.xml",
     "convert R --compress f16 --keep .*head.* -o o.xml",
     "convert R --compress f16 --keep type=MatMul -o o.xml",
@@ -739,6 +740,12 @@ const TOOLS: &[&str] = &[
     "rewrite R --rule 'Clamp(x)=>Relu(x)' -o o.xml",
     "rewrite R --remove-output mask -o o.xml",
 ];
+
+#[cfg(unix)]
+#[test]
+fn tips_are_quoted_for_a_unix_shell() {
+    insta::assert_snapshot!("unix", answers(UNIX));
+}
 
 #[test]
 fn a_slip_in_a_word_leads_to_the_whole_command() {
