@@ -84,8 +84,7 @@ pub struct Conversion {
     /// The only layers that change, without those that keep their types; all layers if it is empty.
     #[serde(deserialize_with = "crate::base::options::list")]
     pub only: Vec<KeepPattern>,
-    /// True if the kept layers also get [precision marks](precision::mark), so that OpenVINO keeps their types at run
-    /// time.
+    /// True if the kept layers also get precision marks, so that OpenVINO keeps their types at run time.
     pub mark_keeps: bool,
     /// True if inputs and outputs keep their types.
     pub keep_io: bool,
