@@ -122,10 +122,11 @@
   await Promise.race([went, settled(5000)]);
   expect("Back goes back", location.hash === "" ? selected === null : decoded(location.hash.slice(1)) === selected?.path);
 
-  // A product of lengths equals the operations, where all lengths are known.
+  // Products of lengths equal the operations, where all lengths are known.
   for (const node of layers.filter(({ macs, least }) => macs && !least)) {
-    const factors = macsFormula(node).slice(3).split("·");
-    expect(`the formula of ${node.path}`, factors[0] === "" || factors.reduce((product, factor) => product * Number(factor), 1) === node.macs);
+    const products = macsFormula(node).slice(3).split(" + ").filter(Boolean).map((product) => product.split("·"));
+    const sum = products.reduce((all, factors) => all + factors.reduce((product, factor) => product * Number(factor), 1), 0);
+    expect(`the formula of ${node.path}`, products.length === 0 || sum === node.macs);
   }
   // Each input leads to the layer that it reads.
   expect("inputs lead to their producers", layers.every((node) => node.inputs.every((input) => !input.from || producerOf(node, input)?.path === input.from)));
