@@ -204,7 +204,7 @@ impl Inputs {
     }
 }
 
-/// One of several models, which share the threads of the run.
+/// Input of a run with several models, which share its threads.
 fn member(file: PathBuf, place: PathBuf, found: bool) -> Input {
     Input { file, bin: None, member: Some(Member { place, found }), on_one_thread: true }
 }

@@ -1727,7 +1727,9 @@ fn exchanged(layout: &str) -> String {
 
 /// Splits a row of a table at blanks outside of quotes.
 fn split(line: &str) -> Vec<String> {
-    let parts = line.split('\'').enumerate();
+    // Windows quotes with `"`.
+    let quote = line.chars().find(|letter| ['\'', '"'].contains(letter)).unwrap_or('\'');
+    let parts = line.split(quote).enumerate();
     let words = parts.flat_map(|(at, part)| if at % 2 == 1 { vec![part] } else { part.split(' ').collect() });
     words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }

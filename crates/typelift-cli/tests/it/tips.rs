@@ -398,7 +398,7 @@ const STRANGERS: &[&str] = &[
 
 /// Command lines whose answers have quotes of a Unix shell.
 #[cfg(unix)]
-const UNIX: &[&str] = &["jq '.layers[] | select(.type==\"Relu\")' R", "convert R --remove-layer head -o o.xml"];
+const UNIX: &[&str] = &["jq '.layers[] | select(.type==\"Relu\")' R"];
 
 /// Command lines with a slip in a word, an expression of another tool, or a near name.
 const SLIPS: &[&str] = &[
@@ -503,6 +503,7 @@ const CARRIED: &[&str] = &[
     "ovc R --output_model o.xml --compress_to_fp16 --input_shape [1,3,32,32]",
     "convert R --compress_to_fp16=True --output_model o.xml",
     "convert R --input_dtype u8 -o o.xml",
+    "convert R --remove-layer head -o o.xml",
     "convert R --per_channel --compress f16 -o o.xml",
     "convert R --compress f16 --keep .*head.* -o o.xml",
     "convert R --compress f16 --keep type=MatMul -o o.xml",
