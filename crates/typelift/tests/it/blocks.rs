@@ -520,6 +520,41 @@ fn families_are_in_the_order_of_the_data_and_residual_blocks_are_whole() {
         (None, 2, None),
     ];
     assert_eq!(found.collect::<Vec<_>>(), all);
+
+    // Blocks that lost their Add, and an unused layer that reads the last block.
+    for at in [0, 1, 3] {
+        let text =
+            text.replace(&format!("e{at} = Add(c{at}, r{at})\n"), "").replace(&format!("(e{at})"), &format!("(c{at})"));
+        let mut model = Model::from_text(&format!("{text}unused = Cos(r4)\n")).unwrap();
+        assert_eq!(typelift::infer(&mut model), []);
+        let found = Blocks::new(&model).list;
+        let numbered: Vec<&Block> = found.iter().filter(|block| block.number.is_some()).collect();
+        assert_eq!((numbered.len(), numbered[at].layers.len()), (4, 4), "{at}");
+        assert!(
+            numbered[at].differs.contains(&"lacks a skip connection".to_owned()),
+            "{at} {:?}",
+            numbered[at].differs
+        );
+    }
+}
+
+/// A sibling that stores another constant said how many bytes it has.
+#[test]
+fn constants_that_are_others_in_most_siblings_are_named() {
+    let block = |at: usize| {
+        let before = if at == 0 { "x".to_owned() } else { format!("m.block.{}.out", at - 1) };
+        let (name, scale) = (format!("m.block.{at}"), if at == 2 { "0.5" } else { "0.125" });
+        format!(
+            "{name}.scale = Const([{scale}]) : f32[]\n{name}.a = Multiply({before}, {name}.scale)\n\
+             {name}.b = ReLU({name}.a)\n{name}.c = Abs({name}.b)\n{name}.out = Exp({name}.c)\n"
+        )
+    };
+    let text = format!("x = Parameter : f32[2]\n{}y = Result(m.block.3.out)\n", (0..4).map(block).collect::<String>());
+    let mut model = Model::from_text(&text).unwrap();
+    assert_eq!(typelift::infer(&mut model), []);
+    let blocks = Blocks::new(&model);
+    let differs: Vec<String> = (0..4).map(|number| one(&blocks, number).differs.join("; ")).collect();
+    assert_eq!(differs, ["", "", "`scale` is f32[] = 0.5, in its siblings f32[] = 0.125", ""]);
 }
 
 /// Work that a detector does twice inside of one module was called a block, and its modules had no boxes.

@@ -24,9 +24,10 @@ pub(crate) struct Form {
     pub(super) macs: u64,
     /// The tensors that its layers read.
     pub(super) wiring: wiring::Wiring,
-    /// The number of layers that join a tensor of the block with one from outside, such as an Add at the end of a skip
-    /// connection. It is a consequence of the operations and not compared.
+    /// The number of layers that join a tensor of the block with one from outside, and of Adds that join two tensors, such as
+    /// the end of a skip connection. They are a consequence of the operations and not compared.
     pub(super) joins: usize,
+    pub(super) sums: usize,
 }
 
 impl PartialEq for Form {
@@ -37,6 +38,15 @@ impl PartialEq for Form {
 }
 
 impl Form {
+    /// Describes a skip connection that this form has more or less than `other`.
+    fn branch(&self, other: &Self) -> Option<&'static str> {
+        let [own, others] =
+            [self, other].map(|form| PRODUCTS.iter().filter_map(|it| form.operations.get(*it)).sum::<u64>());
+        let has_gap = self.sums < other.sums && (own == others || own + 1 == others && self.sums == 0);
+        let has_branch = self.joins < other.joins && self.sums == other.sums && own == others + 1;
+        has_branch.then_some("has a downsample branch").or(has_gap.then_some("lacks a skip connection"))
+    }
+
     /// Describes the differences from `other`, which is the form of most of `all`.
     fn differences(&self, other: &Self, all: &[&Self]) -> Vec<String> {
         let (computed, stored): (Vec<_>, Vec<_>) = all.iter().map(|form| (&form.computed, &form.stored)).unzip();
@@ -50,15 +60,7 @@ impl Form {
                 counts.push(format!("{} {operation} instead of {}", grouped(own), grouped(usual)));
             }
         }
-        let products = |form: &Self| PRODUCTS.iter().filter_map(|name| form.operations.get(*name)).sum::<u64>();
-        let has_branch = self.joins < other.joins && products(self) > products(other);
-        let adds = |form: &Self| form.operations.get("Add").copied().unwrap_or(0);
-        let has_gap = self.joins < other.joins && adds(self) < adds(other) && products(self) == products(other);
-        let branch = match (has_branch, has_gap) {
-            (true, _) => Some("has a downsample branch".to_owned()),
-            (_, true) => Some("lacks a skip connection".to_owned()),
-            _ => None,
-        };
+        let branch = self.branch(other).map(str::to_owned);
         let counts = (!counts.is_empty()).then(|| format!("has {}", counts.join(", ")));
         // A cause comes before what follows from it: another type, other operations, other bytes.
         let (first, last) = if is_retyped { (computed, None) } else { (None, computed) };
@@ -141,6 +143,9 @@ fn compare(flow: Flow<'_>, blocks: &[&Block]) -> Vec<Vec<String>> {
             _ => format!("the {} blocks{family}", forms.len()),
         };
         words[0].push(format!("{all} differ from each other: {}", aspects(&kinds, blocks)));
+        for (words, form) in words.iter_mut().zip(&forms) {
+            words.extend(forms.iter().find_map(|other| form.branch(other)).map(str::to_owned));
+        }
         return words;
     };
     for (form, members) in kinds.iter().filter(|(form, _)| *form != usual) {
@@ -157,6 +162,7 @@ fn compare(flow: Flow<'_>, blocks: &[&Block]) -> Vec<Vec<String>> {
             words[at].extend(near.map(|&near| wiring::difference(flow, blocks, at, near)));
         }
     }
+    words.iter_mut().zip(wiring::odd_constants(flow, blocks)).for_each(|(words, constants)| words.extend(constants));
     words
 }
 

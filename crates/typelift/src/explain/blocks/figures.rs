@@ -17,6 +17,7 @@ use crate::precision::schemes::{self, Scheme};
 /// A graph with facts about its constants.
 pub(crate) struct Figures<'a> {
     pub(crate) graph: &'a Graph,
+    weights: &'a Weights,
     pub(crate) roles: LayerMap<Role>,
     /// Formats of the quantized constants, by the layer of their codes.
     pub(crate) schemes: HashMap<LayerId, Scheme>,
@@ -25,7 +26,7 @@ pub(crate) struct Figures<'a> {
 }
 
 impl<'a> Figures<'a> {
-    pub(super) fn new(graph: &'a Graph, weights: &Weights) -> Self {
+    pub(super) fn new(graph: &'a Graph, weights: &'a Weights) -> Self {
         let (mut schemes, mut operands) = (HashMap::default(), HashSet::default());
         for quantized in schemes::find(graph, weights) {
             schemes.insert(quantized.codes, quantized.scheme);
@@ -36,11 +37,11 @@ impl<'a> Figures<'a> {
                 pending.extend(others.filter(|&id| operands.insert(id)));
             }
         }
-        Self { graph, roles: roles(graph), schemes, operands }
+        Self { graph, weights, roles: roles(graph), schemes, operands }
     }
 
     pub(super) fn flow(&self) -> Flow<'_> {
-        Flow { graph: self.graph, roles: &self.roles }
+        Flow { graph: self.graph, roles: &self.roles, weights: self.weights }
     }
 
     pub(crate) fn is_data(&self, layer: LayerId) -> bool {
@@ -75,6 +76,7 @@ impl<'a> Figures<'a> {
                 let (inner, outer): (Vec<_>, Vec<_>) =
                     feeds.filter(|&id| self.is_data(id)).partition(|id| own.contains(id));
                 form.joins += usize::from(!inner.is_empty() && !outer.is_empty());
+                form.sums += usize::from(layer.ty() == "Add" && inner.len() + outer.len() > 1);
             }
             macs = macs.and(ops::macs(self.graph, layer));
         }

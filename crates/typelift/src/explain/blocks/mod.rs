@@ -186,7 +186,7 @@ impl<'a> Division<'a> {
         model.walk().map(|(place, graph)| Self::new(place, graph, model.weights())).collect()
     }
 
-    fn new(place: Place, graph: &'a Graph, weights: &Weights) -> Self {
+    fn new(place: Place, graph: &'a Graph, weights: &'a Weights) -> Self {
         let figures = Figures::new(graph, weights);
         let found = parts(graph, &figures.roles);
         let all = found.parts.into_iter().map(|part| Block {

@@ -1,17 +1,21 @@
 //! Wiring of sibling blocks: the tensors that each layer reads.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Block;
 use crate::base::hash::{self, HashMap, HashSet};
-use crate::infer::blocks::{Role, SEPARATORS, module_of, number_of, plain};
+use crate::infer::blocks::{Role, SEPARATORS, module_of, number_of, plain, values};
 use crate::model::graph::{Graph, Layer, LayerId, LayerMap, Output};
+use crate::model::weights::Weights;
+use crate::ops::{self, LayerKind};
 
 /// A graph with the roles of its layers.
 #[derive(Clone, Copy)]
 pub(super) struct Flow<'a> {
     pub(super) graph: &'a Graph,
     pub(super) roles: &'a LayerMap<Role>,
+    pub(super) weights: &'a Weights,
 }
 
 impl Flow<'_> {
@@ -262,6 +266,47 @@ pub(super) fn misnumbered(flow: Flow<'_>, blocks: &[&Block]) -> Vec<Option<Strin
     });
     odd.collect()
 }
+
+/// Describes for each block up to two constants that are others in most siblings, by their type, shape or few values.
+pub(super) fn odd_constants(flow: Flow<'_>, blocks: &[&Block]) -> Vec<Vec<String>> {
+    let mut places = BTreeMap::<&str, Vec<(usize, &Layer)>>::new();
+    for (at, block) in blocks.iter().enumerate() {
+        let constants = block.layers.iter().filter_map(|&id| flow.graph.layer(id));
+        for layer in constants.filter(|layer| ops::kind(layer) == LayerKind::Constant) {
+            let inner = plain(layer.name()).strip_prefix(plain(&block.name));
+            inner.into_iter().for_each(|inner| places.entry(inner).or_default().push((at, layer)));
+        }
+    }
+    let mut found = vec![Vec::new(); blocks.len()];
+    for (inner, layers) in places {
+        let values = |layer: &Layer| (values(layer) < MANY).then(|| layer.numbers(flow.weights)).flatten();
+        let port = |layer: &'_ Layer| layer.outputs().first().map(|port| (port.element_type(), port.shape().clone()));
+        let is = |one: &Layer, other: &Layer| port(one) == port(other) && values(one) == values(other);
+        let count = |it: &Layer| layers.iter().filter(|(_, other)| is(it, other)).count();
+        // The usual one is among any two of three.
+        let usual = layers
+            .iter()
+            .take(2)
+            .map(|&(_, it)| it)
+            .max_by_key(|it| count(it))
+            .filter(|it| count(it) * 3 >= blocks.len() * 2);
+        let text = |layer: &Layer| {
+            let values = values(layer).into_iter().flatten().map(|value| value.to_string()).collect::<Vec<_>>();
+            let port = layer.outputs().first().map(ToString::to_string).unwrap_or_default();
+            if values.is_empty() { port } else { format!("{port} = {}", values.join(", ")) }
+        };
+        for (at, layer) in layers.iter().filter(|(_, layer)| usual.is_some_and(|usual| !is(layer, usual))) {
+            let name = inner.trim_start_matches(SEPARATORS);
+            found[*at]
+                .extend(usual.map(|usual| format!("`{name}` is {}, in its siblings {}", text(layer), text(usual))));
+        }
+    }
+    found.iter_mut().filter(|words| words.len() > 2).for_each(Vec::clear);
+    found
+}
+
+/// The least number of values of a constant that is not read.
+const MANY: u64 = 5;
 
 /// The rest of a name after the name of a block or of its sibling: `.q.weight` of `layers.4.q.weight` for `layers.3`.
 fn inner_of<'a>(name: &'a str, block: &str) -> Option<&'a str> {

@@ -7,7 +7,7 @@ use super::names::{Names, number_of};
 use super::repeats::Repeat;
 use super::roles::{Role, in_order};
 use crate::base::hash::{HashMap, HashSet};
-use crate::model::graph::{Graph, Layer, LayerId, LayerMap};
+use crate::model::graph::{Graph, Layer, LayerId, LayerMap, OutputPort};
 use crate::ops::{self, LayerKind};
 
 /// Repeated block, or the layers between two blocks.
@@ -152,7 +152,9 @@ impl<'a> Flow<'a> {
             order = upwards(graph, roles, &ends);
         }
         order.retain(|layer| roles.get(layer.id()) == Some(&Role::Data));
-        uses = Self::uses(graph, &order);
+        // An unused layer, which is after all ends, keeps no tensor open.
+        let live = order.iter().rposition(|layer| layer.outputs().is_empty()).map_or(order.len(), |last| last + 1);
+        uses = Self::uses(graph, &order[..live]);
         let mut crossing = vec![0; order.len() + 1];
         let mut open = vec![0_i64; order.len() + 2];
         for (at, _, last, _) in uses {
@@ -249,9 +251,7 @@ impl<'a> Flow<'a> {
             }
             start = end;
         }
-        let types = |block: &FoundBlock| {
-            BTreeSet::from_iter(places[block.start..block.end].iter().map(|&at| self.order[at].ty()))
-        };
+        let types = |block: &FoundBlock| BTreeSet::from_iter(self.types(places, block.start, block.end));
         if found.len() < LEAST_OF_RESIDUAL || !found.iter().all(|block| types(block) == types(&found[0])) {
             return Vec::new();
         }
@@ -266,7 +266,41 @@ impl<'a> Flow<'a> {
             block.family = *family;
         }
         *family += 1;
+        self.add_gapped(places, &mut found);
         found
+    }
+
+    /// Adds blocks that lack their Add: layers with the other operations of a near block. They are all between two blocks,
+    /// or keep the shape, so that an Add could join the skip connection.
+    fn add_gapped(&self, places: &[usize], found: &mut Vec<FoundBlock>) {
+        let shape = |at: usize| self.order[places[at]].outputs().first().map(OutputPort::shape);
+        let mut at = 0;
+        while at <= found.len() {
+            let (before, next) = (at.checked_sub(1).map(|at| &found[at]), found.get(at));
+            let (from, to) = (before.map_or(0, |it| it.end), next.map_or(places.len(), |it| it.start));
+            let is_between = |start, end| before.is_some() && next.is_some() && (start, end) == (from, to);
+            let gapped = |block: &FoundBlock| {
+                let mut types = self.types(places, block.start, block.end);
+                types.remove(types.iter().rposition(|ty| *ty == "Add")?);
+                let starts = [from, to.saturating_sub(types.len())].into_iter();
+                let mut ranges = starts.map(|start| (start, start + types.len()));
+                ranges.find(|&(start, end)| {
+                    (from.max(1)..=to).contains(&start)
+                        && end <= to
+                        && (is_between(start, end) || shape(start - 1) == shape(end - 1))
+                        && self.types(places, start, end) == types
+                })
+            };
+            let near = &found[at.saturating_sub(2)..found.len().min(at + 2)];
+            match near.iter().find_map(gapped).zip(before.or(next)) {
+                Some(((start, end), &FoundBlock { family, .. })) => found.insert(at, FoundBlock { start, end, family }),
+                None => at += 1,
+            }
+        }
+    }
+
+    fn types(&self, places: &[usize], start: usize, end: usize) -> Vec<&'a str> {
+        places[start..end].iter().map(|&place| self.order[place].ty()).collect()
     }
 }
 
