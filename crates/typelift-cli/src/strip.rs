@@ -10,6 +10,9 @@ use crate::fit::{self, ShortNames};
 use crate::gate::Clean;
 use crate::listing::{MOST_LINES, at};
 
+/// The number of other uses that are named.
+const MOST_USES: usize = 4;
+
 /// Formats the path on one line if it fits. Otherwise each step is a line, and the first and last ones are on a screen.
 /// The possible losses follow.
 pub(crate) fn text(path: &ValuePath, all: bool, names: &ShortNames) -> String {
@@ -36,9 +39,12 @@ pub(crate) fn text(path: &ValuePath, all: bool, names: &ShortNames) -> String {
         lines.splice(start..end, [note]);
     }
     lines.push(losses(path));
-    if path.other_uses > 0 {
-        lines.push(format!("and {} not on this way", count(path.other_uses, "use")));
-    }
+    let others = &path.other_uses;
+    let shown = if all || others.len() <= MOST_USES { others.len() } else { MOST_USES - 1 };
+    let words = others[..shown].iter().map(|user| format!("`{}`", Clean(&user.name)));
+    let more = (shown < others.len()).then(|| count(others.len() - shown, "more layer"));
+    let words: Vec<String> = words.chain(more).collect();
+    lines.extend((!words.is_empty()).then(|| names.fit(&format!("also used by {}", words.join(", ")))));
     lines.join("\n") + "\n"
 }
 

@@ -7,7 +7,7 @@ const stepName = (step) => step.output ? `${step.path}.${step.output}` : step.pa
 // The path begins where the value is stored, leads to the first layer that computes with it, and continues through the
 // Converts after that layer.
 function pathOf(asked) {
-  const steps = [], seen = new Set([asked]);
+  const steps = [], seen = new Set([asked]), own = new Set([asked.path]);
   const add = (step) => step && !seen.has(step) && seen.add(step);
   for (let step = asked; (step = data.steps[step.before]) && add(step);) steps.unshift(step);
   steps.push(asked);
@@ -15,9 +15,12 @@ function pathOf(asked) {
     const passes = step.loses !== undefined || step.stored !== undefined;
     if (used && step.loses === undefined) break;
     used ||= !passes;
+    if (!used) own.add(step.path);
     steps.push(step);
   }
-  return { asked, steps, boxes: new Set(steps.map((step) => find(step.path)).filter(Boolean)) };
+  const boxes = new Set(steps.map((step) => find(step.path)).filter(Boolean));
+  const uses = (node) => node.inputs.some(({ from, held = [] }) => own.has(from) || held.some((path) => own.has(path)));
+  return { asked, steps, boxes, others: layers.filter((node) => node.only !== SIDES.before && !boxes.has(node) && uses(node)) };
 }
 
 function follow(asked) {
@@ -35,7 +38,9 @@ function follow(asked) {
       if (step.loses !== undefined) item.append(make("span", { class: step.loses === "exact" ? "faint" : "warning" }, ` (${step.loses})`));
       return item;
     });
-    bar("Path", make("ol", {}, ...items), make("span", { class: lost.size || changes ? "warning" : "faint" }, summary));
+    const others = path.others.slice(0, 6).map((node) => make("li", {}, link({ class: "mono", title: node.path }, node.path, () => go(node), last(node.name))));
+    const also = others.length ? [make("span", { class: "faint" }, "also used by"), make("ol", { class: "plain" }, ...others), ...(path.others.length > 6 ? [make("span", { class: "faint" }, `and ${path.others.length - 6} more`)] : [])] : [];
+    bar("Path", make("ol", {}, ...items), ...also, make("span", { class: lost.size || changes ? "warning" : "faint" }, summary));
     for (const box of path.boxes) expose(box);
     redraw();
     remember("path:" + stepName(asked));

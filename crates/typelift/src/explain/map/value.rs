@@ -29,8 +29,9 @@ pub struct ValuePath {
     pub loses: Vec<Loss>,
     /// The index of the requested tensor in the path.
     pub asked: usize,
-    /// The number of other inputs that use the requested tensor, or a converted form of it.
-    pub other_uses: usize,
+    /// The layers of other inputs that use the requested tensor, or a converted form of it. JSON has their number.
+    #[serde(serialize_with = "number_of")]
+    pub other_uses: Vec<LayerRef>,
 }
 
 /// A tensor on the path, with the layer that produces it.
@@ -55,6 +56,10 @@ pub struct ValueStep {
     /// The effect of a conversion.
     #[serde(rename = "loses", serialize_with = "losses_of")]
     pub effect: Option<Effect>,
+}
+
+fn number_of<S: Serializer>(layers: &[LayerRef], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u64(layers.len() as u64)
 }
 
 fn names<S: Serializer>(losses: &[Loss], serializer: S) -> Result<S::Ok, S::Error> {
@@ -101,7 +106,8 @@ impl ValuePath {
         let mut tensors: Vec<Output> = std::iter::successors(Some(asked), |&tensor| ways.before(tensor)).collect();
         tensors.reverse();
         let number = tensors.len() - 1;
-        let other_uses = ways.onwards(&mut tensors);
+        let other_uses = ways.onwards(&mut tensors).into_iter().filter_map(|id| graph.layer(id));
+        let other_uses = other_uses.map(|layer| LayerRef::of(&place, layer)).collect();
         let lines = Lines::new(model.source().clone());
         let mut steps: Vec<ValueStep> = Vec::with_capacity(tensors.len());
         for tensor in tensors {
@@ -279,15 +285,18 @@ impl<'a> Ways<'a> {
     }
 
     /// Extends the path to the first layer that computes with the value, and through the Converts after that layer.
-    /// Returns the number of other inputs that use the value.
-    fn onwards(&self, tensors: &mut Vec<Output>) -> usize {
+    /// Returns the layers of other inputs that use the value.
+    fn onwards(&self, tensors: &mut Vec<Output>) -> Vec<LayerId> {
         let mut seen: HashSet<LayerId> = tensors.iter().map(|tensor| tensor.layer).collect();
-        let (mut other_uses, mut is_used) = (0, false);
-        let Some(&(mut last)) = tensors.last() else { return 0 };
+        let (mut other_uses, mut is_used) = (Vec::new(), false);
+        let Some(&(mut last)) = tensors.last() else { return other_uses };
         loop {
             let next = self.next(last).filter(|next| seen.insert(next.layer));
             if !is_used {
-                other_uses += self.graph.consumers(last).count().saturating_sub(1);
+                let users: Vec<LayerId> = self.graph.consumers(last).map(|input| input.layer).collect();
+                // A layer that uses the value twice has another use.
+                let mut on_path = next.map(|next| next.layer).or(users.first().copied());
+                other_uses.extend(users.into_iter().filter(|user| on_path.take_if(|it| it == user).is_none()));
             }
             let Some(next) = next else { return other_uses };
             let converts = self.graph.layer(next.layer).is_some_and(|it| ops::conversion(self.graph, it).is_some());
