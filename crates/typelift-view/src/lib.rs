@@ -204,6 +204,9 @@ struct Change {
     /// The difference of values.
     #[serde(skip_serializing_if = "Option::is_none")]
     figures: Option<String>,
+    /// The block that is bypassed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bypassed: Option<String>,
     follows: usize,
     /// The number of its group; equal findings share one.
     group: usize,
@@ -383,6 +386,7 @@ fn change(change: &typelift::explain::Change, group: usize) -> Change {
             Some(first) if values.of > 1 => format!("{values}; the first at {first}"),
             _ => values.to_string(),
         }),
+        bypassed: change.bypassed.clone(),
         follows: change.follows.len(),
         group,
     }

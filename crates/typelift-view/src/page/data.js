@@ -274,7 +274,8 @@ function markInside(box, kind) {
   }
 }
 for (const finding of data.findings) if (finding.severity !== "note") markInside(find(finding.path), finding.severity);
-for (const change of data.changes) if (change.kind !== "names") markInside(boxOf(change), "changed");
+// A bypassed block is changed, too.
+for (const change of data.changes) if (change.kind !== "names") for (const box of [boxOf(change), { up: groupAt.get(change.bypassed) }]) markInside(box, "changed");
 
 // The layers as a plugin ran them, by path; and the layers that it added, by the names at both ends.
 const runs = data.runs.map((run) => ({

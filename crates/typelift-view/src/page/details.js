@@ -168,7 +168,7 @@ function groupFacts(group) {
 function groupDetails(group) {
   const stem = group.name.replace(/\d+$/, ""), around = group.up.items.filter((item) => item.kind === "group" && item.number !== undefined && item.name.startsWith(stem)).sort((a, b) => a.number - b.number), at = around.indexOf(group);
   const beside = [[at - 1, "← "], [at + 1, "→ "]].filter(([at]) => around[at]).map(([at, sign]) => link({ title: around[at].path }, around[at].path, () => go(around[at]), sign + groupName(around[at])));
-  const changes = data.changes.filter((change) => { for (let up = boxOf(change); up; up = up.up) if (up === group) return true; return false; });
+  const changes = data.changes.filter((change) => { if (change.bypassed === group.path) return true; for (let up = boxOf(change); up; up = up.up) if (up === group) return true; return false; });
   const closed = data.names.filter((name) => name.item === group).map((name) => make("li", {}, reach(name.path), " ", make("code", { class: "faint" }, cut(`${name.op} ${name.types}`, 40))));
   const inner = data.outline ? closed : group.items.map((item) => make("li", {}, link({ title: item.path }, item.path, () => go(item), item.kind === "group" ? groupName(item) : `${item.op} ${labelOf(item)}`), " ", make("code", { class: "faint" }, item.kind === "group" ? plural(item.layers, "layer") : cut(types(item), 40))));
   return [

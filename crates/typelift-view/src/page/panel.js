@@ -161,9 +161,10 @@ function mapPairs() {
   const single = (row) => row.parts.length > 1 ? row.parts.map((path) => [path, row]) : [[rowName(row), row]];
   const before = new Map(data.map_before.flatMap(single)), after = new Map(data.map.flatMap(single));
   const facts1 = (row) => `${Math.round(row.layers / row.blocks)} ${row.weights.map((weight) => `${weight.element_type} ${Math.round(weight.bytes / row.blocks)}`)} ${Object.entries(row.computed).map(([type, count]) => `${type} ${Math.round(count / row.blocks)}`)}`;
-  const names = [...new Set([...before.keys(), ...after.keys()])], stored = ({ layers, weights, computed }) => JSON.stringify([layers, weights, computed]);
+  const names = [...new Set([...before.keys(), ...after.keys()])], stored = ({ layers, weights, computed, differs }) => JSON.stringify([layers, weights, computed, differs]), changesIn = (name) => inside.get(groupAt.get(name))?.changed ?? 0;
   const isAlike = ({ name, old, row }) => {
     const block = blockAt.get(name);
+    if (changesIn(name)) return false;
     if (data.both && block) return !block.only && (!block.was || stored(block) === stored(block.was));
     return Boolean(old && row && facts1(old) === facts1(row));
   };
@@ -174,12 +175,12 @@ function mapPairs() {
     return [make("div", { class: "faint" }, plural(Math.round(row.layers / row.blocks), "layer")), ...facts(row.blocks > 1 ? each(row) : row)];
   };
   const part = (row, name, label) => make("div", { role: "group", "aria-label": label }, ...(row ? factsOf(row, name, label) : [make("div", { class: "faint" }, "not there")]));
-  const item = ({ name, old, row, same }) => make("li", { class: "row" + (same ? "" : " differing") }, mapTitle({ ...(row ?? old), parts: [name], name, path: "" }), make("div", { class: "pair" }, part(old, name, "before"), part(row, name, "after")));
+  const item = ({ name, old, row, same }) => make("li", { class: "row" + (same ? "" : " differing") }, mapTitle({ ...(row ?? old), parts: [name], name, path: "" }), ...(changesIn(name) ? [make("span", { class: "faint" }, " " + plural(changesIn(name), "change"))] : []), ...(data.changes.some(({ bypassed }) => bypassed === name) ? [make("div", { class: "differs" }, "bypassed")] : []), make("div", { class: "pair" }, part(old, name, "before"), part(row, name, "after")));
   const changed = pairs.filter(({ same }) => !same), equal = pairs.filter(({ same }) => same);
   return [
     make("div", { class: "pair" }, make("b", {}, last(data.before)), make("b", {}, last(data.file))),
     make("ul", {}, ...changed.map(item)),
-    make("details", changed.length ? {} : { open: "" }, make("summary", {}, `${plural(equal.length, "part")} stored and computed alike`), make("ul", {}, ...equal.map(item))),
+    make("details", changed.length ? {} : { open: "" }, make("summary", {}, `${plural(equal.length, "part")} without changes`), make("ul", {}, ...equal.map(item))),
     ...metadata(),
   ];
 }

@@ -214,7 +214,7 @@ pub struct Change {
     pub(crate) into: Option<LayerId>,
     /// For an input that led to a block which no other block of the second model reads: this block.
     #[serde(skip)]
-    pub(crate) bypassed: Option<String>,
+    pub bypassed: Option<String>,
     /// The consequences of this change, in the order of the graph.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub follows: Vec<Consequence>,
