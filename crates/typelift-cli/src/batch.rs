@@ -183,16 +183,11 @@ impl Inputs {
             }));
         }
         let [before, last] = &self.paths[..] else { return Ok(()) };
-        let is_rules = last.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("rules"));
-        if last.exists() && !is_rules || is_dash(last) || !before.is_file() {
+        if last.exists() || is_dash(last) || !before.is_file() {
             return Ok(());
         }
         let text = last.to_string_lossy();
         let word = shell_word(&text);
-        if is_rules {
-            let failure = Failure::new(format!("`{text}` is taken for a second model"));
-            return Err(failure.help(format!("to apply its rules, write --rules {word}")));
-        }
         let failure = Failure::new(format!("`{text}` is taken for a second model, and it does not exist"));
         Err(match last.extension() {
             Some(ending) if ending.eq_ignore_ascii_case("xml") => {

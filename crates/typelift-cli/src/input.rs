@@ -171,7 +171,9 @@ pub(crate) fn near_file(path: &Path, is_kind: impl Fn(&str) -> bool) -> Option<P
     const MOST: usize = 10_000;
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !directory.is_dir() {
-        let path = near_file(directory, (|_| true) as fn(&str) -> bool)?.join(path.file_name()?);
+        // The file is in a folder of a similar name, or here.
+        let near = near_file(directory, (|_| true) as fn(&str) -> bool).filter(|near| near.is_dir());
+        let path = near.unwrap_or_default().join(path.file_name()?);
         return if path.is_file() { Some(path) } else { near_file(&path, is_kind) };
     }
     let names =

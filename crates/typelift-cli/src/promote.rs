@@ -420,9 +420,6 @@ fn respelled(rules: &RuleSet, text: &str) -> Option<Operand> {
 
 fn unknown(rules: &RuleSet, text: &str, error: &str) -> Failure {
     let failure = Failure::new(format!("`{text}`: {error}"));
-    if ["+", "and", "with"].contains(&text) || !text.contains('[') && text.contains(',') {
-        return failure.help("operands are separated by spaces, as in `typelift promote f32 f16`");
-    }
     let name = text.split('[').next().unwrap_or_default();
     let types: Vec<_> = rules.types().map(|ty| rules.type_name(ty)).collect();
     // The name may belong to another rule set, or be similar to one of this.

@@ -148,7 +148,8 @@ impl Args {
                 line if line.starts_with('<') => Some("XML"),
                 line if ["import ", "from ", "def ", "class "].iter().any(|it| line.starts_with(it)) => Some("Python"),
                 line if line.ends_with(':') || line == "---" => Some("YAML or Python"),
-                line if line.starts_with('{') || line == "[" => Some("JSON"),
+                line if line.starts_with(['{', '[', '"']) => Some("JSON"),
+                line if line.starts_with("```") => Some("Markdown"),
                 _ => None,
             };
             if let Some(kind) = kind {

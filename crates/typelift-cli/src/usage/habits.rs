@@ -1,0 +1,178 @@
+//! Habits of shells, text programs and git in a command line.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use typelift::Layer;
+use typelift::findings::shell_word;
+
+use super::is_command;
+use super::line::{shown, split};
+use crate::input::{Input, is_xml, parse_size};
+use crate::whole_command;
+
+/// Dashes and quotes that text programs write.
+const TYPOGRAPHIC: [char; 6] = ['—', '–', '“', '”', '‘', '’'];
+
+/// Units after a number of seconds, which is written without one.
+const SECONDS: [&str; 3] = ["s", "sec", "seconds"];
+
+/// Advice about a habit of git or of the shell in the words of a command that failed.
+pub(crate) fn of_habit(arguments: &[OsString]) -> Option<String> {
+    let words: Vec<&str> = arguments.iter().skip(1).filter_map(|word| word.to_str()).collect();
+    let is_git = words.first() == Some(&"git");
+    let words = &words[usize::from(is_git)..];
+    let (verb, rest) = words.split_first()?;
+    let meant = respelt(&joined(&plainly(words)));
+    if meant != words && is_command(&meant) {
+        return Some(format!("write `typelift {}`", shown(&meant)));
+    }
+    let is_drive = |word: &&str| is_xml(word) && word.get(1..2) == Some(":") && !word.contains(['/', '\\', '=']);
+    if words.iter().any(is_drive) {
+        return Some("the shell removes `\\`: write the path in quotes, or with `/`".to_owned());
+    }
+    for pair in words.windows(2).skip(1) {
+        let (option, value) = (pair[0], pair[1]);
+        let is_statement = ["-e", "--statement"].contains(&option);
+        if is_statement && (has_gap(value) || value.trim_start().starts_with([':', '='])) {
+            return Some("the shell replaces `$` in double quotes: write the statement in single quotes".to_owned());
+        }
+        if (is_statement || option == "--types") && (value.ends_with('-') || value.ends_with(" =")) {
+            let value = value.trim_end_matches(['-', '=', ' ']);
+            let whole = if is_statement { format!("'{value} => …'") } else { format!("{value}=TO") };
+            return Some(format!("the shell takes `>` for a file to write: quote it, as `{option} {whole}`"));
+        }
+    }
+    let is_path = |word: &str| {
+        word.split_once(':').is_some_and(|(name, path)| {
+            name.len() > 1 && !name.contains(['=', '/']) && !path.starts_with("//") && path.ends_with(".xml")
+        })
+    };
+    let has_sign =
+        |word: &str| word.contains("..") || word.contains("@{") || word.chars().skip(1).any(|c| "~^".contains(c));
+    let is_revision = |word: &str| {
+        !Path::new(word).exists()
+            && !word.starts_with(['-', '.'])
+            && (word.starts_with("HEAD") || is_path(word) || has_sign(word))
+    };
+    let written = |word: &&str| if word.starts_with('-') { (*word).to_owned() } else { shell_word(word).into_owned() };
+    if let Some(word) = rest.iter().find(|word| is_revision(word) && is_path(word) && !word.contains("..")) {
+        let others: Vec<_> = words.iter().map(|it| if it == word { "-".to_owned() } else { written(it) }).collect();
+        return Some(format!(
+            "`git show {} | typelift {}` reads the file of a commit",
+            written(word),
+            others.join(" ")
+        ));
+    }
+    let is_which = |word: &str| ["--cached", "--staged"].contains(&word) || is_revision(word);
+    let which: Vec<_> = rest.iter().filter(|word| is_which(word)).map(written).collect();
+    let models: Vec<_> = rest.iter().filter(|word| is_xml(word) && !is_which(word)).map(written).collect();
+    let is_compared = *verb == "diff" && (!which.is_empty() || is_git && models.len() < 2);
+    let models = if models.is_empty() { vec!["MODEL.xml".to_owned()] } else { models };
+    let words = [which, vec!["--".to_owned()], models].concat().join(" ");
+    is_compared.then(|| format!("`git difftool --no-prompt --extcmd 'typelift diff' {words}` compares with a commit"))
+}
+
+/// Words with the dashes and quotes that a text program has changed.
+fn plainly(words: &[&str]) -> Vec<String> {
+    let quote = if cfg!(windows) { "\"" } else { "'" };
+    let is_changed = |word: &&str| word.starts_with(TYPOGRAPHIC) && !Path::new(word).exists();
+    if !words.iter().any(|word| is_changed(word)) {
+        return words.iter().map(|word| (*word).to_owned()).collect();
+    }
+    let plain = |word: &&str| match word.contains(TYPOGRAPHIC) {
+        true => word.replace('—', "--").replace('–', "-").replace("---", "--").replace(['“', '”', '‘', '’'], quote),
+        false => shell_word(word).into_owned(),
+    };
+    split(&words.iter().map(plain).collect::<Vec<_>>().join(" "))
+}
+
+/// Words with each value in one word that the shell has divided: a statement, a shape, a pair.
+fn joined(words: &[String]) -> Vec<String> {
+    let (mut whole, mut rest) = (Vec::new(), words);
+    while let Some((option, after)) = rest.split_first() {
+        let is_value = |it: &&String| !it.starts_with('-') && !it.ends_with(".xml") && !Path::new(it).exists();
+        let value: Vec<_> = after.iter().take_while(is_value).map(String::as_str).collect();
+        let is_list = |first: &str| first.contains('[') || value.contains(&"=") || first.ends_with('=');
+        let (option, value) = match (&**option, value.first()) {
+            ("--rule" | "--rules" | "-r", Some(first)) if first.contains("=>") => ("-e", value.join(" ")),
+            ("-e" | "--statement", Some(_)) => (&**option, value.join(" ")),
+            (_, Some(first)) if option.starts_with("--") && is_list(first) => (&**option, value.concat()),
+            _ => (&**option, String::new()),
+        };
+        rest = if value.is_empty() { after } else { &after[after.iter().take_while(is_value).count()..] };
+        whole.extend([option.to_owned(), value].into_iter().filter(|word| !word.is_empty()));
+    }
+    whole
+}
+
+/// Words without a slip in one that names a file: `a.xml-o`, `a.xml:280`, `'a.xml -o b.xml'`, or in the first one:
+/// `-check`.
+fn respelt(typed: &[String]) -> Vec<String> {
+    let program = whole_command();
+    let is_model = |word: &str| is_xml(word) && Path::new(word).is_file();
+    let of_place = |word: &str| {
+        let (file, place) = word.split_at(word.find(".xml:")? + 4);
+        let layer = layer_at(file, place.split(':').nth(1)?.parse().ok()?)?;
+        Some(match &*typed[0] {
+            "why" => vec![file.to_owned(), layer],
+            "show" => vec!["--around".to_owned(), layer, file.to_owned()],
+            _ => vec![file.to_owned()],
+        })
+    };
+    let number = |at: usize| typed.get(at)?.rsplit('=').next()?.parse::<f64>().ok();
+    let unit = |at: usize| typed.get(at).filter(|unit| is_unit(unit) && number(at.saturating_sub(1)).is_some());
+    let parts = |(at, word): (usize, &String)| {
+        let verb = word.trim_start_matches('-');
+        let path = word.replace('\\', "/");
+        let apart = word.replace(".xml-", ".xml -").replace(".xml..", ".xml ").replace(".xml,", ".xml ");
+        let operands = || word.split([' ', '+', ',']).filter(|it| !["", "and", "with", "plus", "&"].contains(it));
+        let parts = match split(&apart) {
+            // `promote f32 + i64`.
+            _ if typed[0] == "promote" && !word.contains('[') => Some(operands().map(str::to_owned).collect()),
+            _ if Path::new(word).exists() => None,
+            // `--max-memory 2 gb`.
+            _ if unit(at).is_some() => Some(Vec::new()),
+            _ if let Some(unit) = unit(at + 1).filter(|unit| !SECONDS.contains(&&***unit)) => {
+                Some(vec![format!("{word}{unit}")])
+            }
+            _ if at == 0 && verb != *word && program.find_subcommand(verb).is_some() => Some(vec![verb.to_owned()]),
+            _ if path != *word && is_model(&path) => Some(vec![path]),
+            parts if parts.iter().any(|part| is_model(part)) => Some(parts),
+            _ => of_place(word),
+        };
+        parts.unwrap_or_else(|| vec![word.clone()])
+    };
+    typed.iter().enumerate().flat_map(parts).collect()
+}
+
+/// The name of the layer in this line of a file.
+fn layer_at(file: &str, line: usize) -> Option<String> {
+    let text = std::fs::read_to_string(file).ok()?;
+    let model = Input::new(file).load().ok()?.model.take()?;
+    let end = text.match_indices('\n').nth(line.checked_sub(1)?)?.0;
+    let begins = |layer: &&Layer| layer.span().is_some_and(|span| (span.start as usize) < end);
+    model.graph().layers().filter(begins).last().map(|layer| layer.name().to_owned())
+}
+
+/// True if a statement lacks an operand, because the shell has replaced a variable by nothing.
+fn has_gap(statement: &str) -> bool {
+    const GAPS: [&str; 10] = ["()", "(,", ",)", ",,", "/)", "*)", "+)", "-)", "=)", "/,"];
+    let whole = statement.replace("Parameter()", "").replace(' ', "");
+    statement.ends_with(' ') || statement.contains("  ") || GAPS.iter().any(|gap| whole.contains(gap))
+}
+
+/// True for a word that names no file, although it stands between models: an expression of jq, and a unit.
+pub(crate) fn is_no_file(word: &Path) -> bool {
+    let text = word.to_string_lossy();
+    !word.exists() && (is_path(&text) || is_unit(&text))
+}
+
+fn is_unit(word: &str) -> bool {
+    SECONDS.contains(&word) || word.starts_with(char::is_alphabetic) && parse_size(&format!("1{word}")).is_ok()
+}
+
+/// True for an expression of jq, such as `.layers[].name`.
+pub(super) fn is_path(word: &str) -> bool {
+    word.starts_with('.') && word[1..].starts_with(|first: char| first.is_alphabetic() || first == '[') && !is_xml(word)
+}

@@ -1,0 +1,505 @@
+//! The reading of a command line that is refused, and the whole command that was meant.
+
+use std::cell::{OnceCell, RefCell};
+use std::ffi::OsString;
+use std::path::Path;
+
+use clap::error::ErrorKind;
+use clap::{Arg, Command, Error};
+use typelift::Model;
+use typelift::findings::shell_word;
+use typelift::rewrite::{Script, library};
+
+use super::habits::is_path;
+use super::statements::quoted;
+use super::values::ranged;
+use super::words::{
+    dashed, general, has_word, is_model_option, is_off, is_output, is_program, meanings, rows, scoped, similar,
+};
+use super::{Asked, DONE, FORMATS, Typed, fault, plain};
+use crate::input::{Input, element_type, is_xml};
+
+/// Words in rows of tables that stand for what was typed.
+const PLACES: &str =
+    "FROM UNTIL OLD NEW LAYER CONSTANT TENSOR LAYOUT NAME SHAPE LENGTH VALUE OTHER N ADAPTER PATTERN REPLACEMENT";
+
+impl<'a> Asked<'a> {
+    pub(super) fn new(program: &'a Command, arguments: &'a [OsString]) -> Self {
+        let verb = arguments.iter().skip(1).find_map(|word| program.find_subcommand(word));
+        let texts: Vec<_> = arguments.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+        let is_option = |text: &str| text.starts_with('-') && text[1..].starts_with(|first: char| !first.is_numeric());
+        let mut rest = texts.iter().take_while(|text| *text != "--").peekable();
+        let (mut words, mut is_moved) = (Vec::<(String, Option<String>)>::new(), false);
+        while let Some(text) = rest.next() {
+            // `rewrite own.rules MODEL.xml`.
+            if verb.is_some_and(|verb| verb.get_name() == "rewrite")
+                && [".rules", ".txt"].iter().any(|end| text.ends_with(end))
+            {
+                words.push(("--rules".to_owned(), Some(text.clone())));
+                is_moved = true;
+                continue;
+            }
+            if !is_option(text) {
+                // `--set-shape a=[1] b=[2]`, `--input-shape a:1,3 b:1`.
+                let is_pair = |text: &String| text.contains(['=', ':']) && !Path::new(text).exists();
+                let last = words.last().filter(|(_, value)| value.as_ref().is_some_and(is_pair) && is_pair(text));
+                let last = last.map(|(name, _)| name.clone());
+                is_moved |= last.is_some();
+                words.push((last.unwrap_or_default(), Some(text.clone())));
+                continue;
+            }
+            let (name, value) =
+                text.split_once('=').map_or((&**text, None), |(name, value)| (name, Some(value.to_owned())));
+            let takes = |option: &Arg| option.get_action().takes_values();
+            let mut known = program.get_subcommands().filter_map(|verb| argument(verb, name)).map(takes).peekable();
+            let own = verb.and_then(|verb| argument(verb, name)).map(takes);
+            let takes_value = own.unwrap_or_else(|| known.peek().is_none() || known.any(|takes| takes));
+            // `--nhwc` and `--nchw-to-nhwc` are values, as is `--uint8-input`.
+            let lower = name.to_lowercase();
+            let parts: Vec<_> = lower.split(['-', '_']).collect();
+            let layouts: Vec<_> = parts.iter().copied().filter(|part| ["nchw", "nhwc"].contains(part)).collect();
+            let layout = Some(layouts.join(":")).filter(|layout| !layout.is_empty());
+            let value = layout.or(value).or_else(|| rest.next_if(|text| takes_value && !is_option(text)).cloned());
+            let end = ["--input-type", "--output-type"].into_iter().find(|end| parts.contains(&&end[2..end.len() - 5]));
+            let ty = parts.iter().find_map(|part| element_type(part).ok()).filter(|ty| ty.bits() > 0);
+            // `-o json`.
+            let is_format = is_output(name) && value.as_ref().is_some_and(|value| FORMATS.contains(&&**value));
+            let (name, value, is_other) = match (end, ty) {
+                (Some(end), Some(ty)) if value.is_none() => (end, Some(ty.to_string()), true),
+                _ => (if is_format { "--format" } else { name }, value, is_format),
+            };
+            is_moved |= is_other;
+            words.push((name.to_owned(), value));
+        }
+        // `convert -o model.xml` lacks the output.
+        let others = words.iter().filter(|(name, _)| name.is_empty()).count();
+        let is_model = |value: &Option<String>| value.as_ref().is_some_and(|file| is_xml(file));
+        if let [(name, _)] = &mut words.iter_mut().filter(|(_, value)| is_model(value)).collect::<Vec<_>>()[..]
+            && is_output(name)
+            && others < 2
+        {
+            name.clear();
+        }
+        Self { program, arguments, verb, words, model: OnceCell::new(), is_moved, dropped: RefCell::default() }
+    }
+
+    pub(super) fn options(&self) -> impl Iterator<Item = Typed<'_>> {
+        self.words.iter().filter(|(name, _)| !name.is_empty()).map(|(name, value)| (&**name, value.as_deref()))
+    }
+
+    pub(super) fn verbs(&self) -> impl Iterator<Item = &'a Command> {
+        self.program.get_subcommands().filter(|verb| !verb.is_hide_set())
+    }
+
+    pub(super) fn values(&self) -> impl Iterator<Item = &str> {
+        self.words.iter().filter_map(|(_, value)| value.as_deref())
+    }
+
+    pub(super) fn others(&self) -> impl Iterator<Item = &str> {
+        self.words.iter().filter(|(name, _)| name.is_empty()).filter_map(|(_, value)| value.as_deref())
+    }
+
+    /// The words after the command that are no files.
+    pub(super) fn rest(&self) -> impl Iterator<Item = &str> {
+        let is_known = |word: &str| {
+            let is_row = meanings(word).iter().any(|meant| !meant.starts_with("--"));
+            is_row || is_program(word) || self.program.find_subcommand(word).is_some()
+        };
+        let is_layer = |word: &str| self.model().is_some_and(|model| model.find(word).is_ok());
+        let command = self.others().take_while(|word| is_program(word)).count() + 1;
+        let rest = self.others().skip(command).filter(|word| !is_xml(word) && !Path::new(word).exists());
+        rest.skip_while(move |word| is_known(word) && !is_layer(word))
+    }
+
+    /// The value that was typed for an option, if one was.
+    pub(super) fn value_of(&self, option: &str) -> Option<&str> {
+        self.options().find(|(name, _)| *name == option)?.1.filter(|value| !value.is_empty())
+    }
+
+    /// The models that were typed, as words or as values of options of other programs.
+    pub(super) fn models(&self) -> Vec<&str> {
+        let given = self.words.iter().filter(|(name, _)| !is_output(name) && name != "--differs");
+        let files = given.filter_map(|(_, value)| value.as_deref());
+        files.filter(|file| is_xml(file) || *file == "-" || file.contains('/') && Path::new(file).exists()).collect()
+    }
+
+    pub(super) fn output(&self) -> Option<&str> {
+        let given = || self.options().filter(|(name, _)| is_output(name)).filter_map(|(_, value)| value);
+        let is_tensor = |name: &&str| self.model().is_some_and(|model| model.graph().find(name).is_ok());
+        given().find(|value| is_xml(value)).or_else(|| given().find(|value| !is_tensor(value)))
+    }
+
+    /// The model that was typed, if it can be read: its inputs and outputs complete what was typed.
+    pub(super) fn model(&self) -> Option<&Model> {
+        let read = || {
+            let file = self.models().into_iter().find(|file| Path::new(file).is_file())?;
+            Input::new(file).load().ok()?.model.take()
+        };
+        self.model.get_or_init(read).as_ref()
+    }
+
+    /// Formats a row of the table: a command that does the same, or advice.
+    pub(super) fn said(&self, meant: &str) -> Option<String> {
+        let first = meant.split(' ').next().unwrap_or_default();
+        // The first command that has an option.
+        if let Some(verb) = self.verbs().find(|verb| first.starts_with("--") && has(verb, first)) {
+            return self.said(&format!("{} {}", verb.get_name(), valued(verb, meant)));
+        }
+        if !["MODEL.xml", "--version"].contains(&first) && self.program.find_subcommand(first).is_none() {
+            let model = self.models().first().map_or("MODEL.xml".into(), |model| shell_word(model));
+            return Some(meant.replace("MODEL.xml", &model));
+        }
+        let (meant, next) = meant.find(" | ").map_or((meant, ""), |at| meant.split_at(at));
+        // The expression that was typed for jq.
+        let typed = self.values().find(|word| is_path(word)).map_or(".".into(), shell_word);
+        Some(format!("write `{}{}`", self.line(meant)?, next.replace("jq .", &format!("jq {typed}"))))
+    }
+
+    /// A command with everything that was typed and has a meaning there, if the parser accepts it.
+    pub(super) fn line(&self, meant: &str) -> Option<String> {
+        let typed = self.positionals(meant);
+        let error = fault(self.program, [meant].into_iter().chain(typed.iter().map(String::as_str)));
+        let is_short = error.is_some_and(|error| error.kind() == ErrorKind::MissingRequiredArgument);
+        let example = scoped("EXAMPLE", |verb| verb == meant).filter(|_| typed.is_empty() || is_short);
+        let meant = example.unwrap_or(meant);
+        let (mut words, mut models, mut output, mut row) = (split(meant), self.models(), self.output(), None);
+        words.extend(typed.into_iter().filter(|_| example.is_none()));
+        let example = words.get(1).filter(|option| option.starts_with("--")).cloned();
+        let mut lost = Vec::new();
+        if let Some(verb) = self.program.find_subcommand(&words[0]) {
+            self.prepare(&mut words);
+            // An option may belong to one that follows.
+            let mut carry = |option| !self.carry(verb, option, &mut words, example.as_deref());
+            let late: Vec<_> = self.options().filter(|option| carry(*option)).collect();
+            lost = late.into_iter().filter(|option| carry(*option)).collect();
+            // `quantize MODEL.xml int4`.
+            let option = example.as_deref().filter(|option| words.len() > 2 && words[1] == **option);
+            let pair = self.rest().take(2).collect::<Vec<_>>().join("=");
+            let is_pair =
+                |pair: &&str| pair.contains('=') && option.is_some_and(|it| valued(verb, it).contains("NAME="));
+            let typed = || [&*pair].into_iter().filter(is_pair).chain(self.rest());
+            if let Some(new) = option.and_then(|option| typed().find_map(|word| self.fitted(verb, option, word))) {
+                words.splice(1..3, new);
+            }
+            row = words.get(2).cloned();
+            self.fill(meant, &mut words);
+            let is_changing = is_changing(verb.get_name());
+            // `onnxsim IN.xml OUT.xml`.
+            let is_file = models.get(1).is_some_and(|file| self.verb.is_some() && Path::new(file).exists());
+            if is_changing && output.is_none() && models.len() == 2 && !is_file && !meant.contains("OTHER") {
+                output = models.pop();
+            }
+            let reads = verb.get_positionals().flat_map(|arg| arg.get_value_names().unwrap_or_default());
+            let places = ["MODEL.xml", "BEFORE.xml", "--list-rules"];
+            let is_given = words.iter().any(|word| places.iter().chain(&models).any(|place| place == word));
+            if reads.filter(|name| name.ends_with(".xml")).count() > 0 && !is_given {
+                let more = ["AFTER.xml"].into_iter().filter(|_| verb.get_name() == "verify" && models.len() > 1);
+                words.extend(["MODEL.xml"].into_iter().chain(more).map(str::to_owned));
+            }
+            let is_done = words.iter().any(|word| DONE.contains(&&**word));
+            let writes = (is_changing || is_fix(&words)) && !is_done;
+            let takes = argument(verb, "--output").is_some() && (verb.get_name() != "check" || is_fix(&words));
+            if !words.contains(&"-o".to_owned()) && (writes || takes && output.is_some()) {
+                words.extend(["-o".to_owned(), "OUT.xml".to_owned()]);
+            }
+            self.add_command(&mut words);
+        }
+        for word in &mut words {
+            let given = match &**word {
+                "MODEL.xml" | "BEFORE.xml" => models.first(),
+                "AFTER.xml" => models.get(1),
+                "OUT.xml" => output.as_ref(),
+                _ => None,
+            };
+            *word = given.map_or(word.clone(), |given| (*given).to_owned());
+        }
+        // A statement that fails on the model is shown with its places.
+        if let Some(row) = row.filter(|_| words[1] == "-e" && !self.is_accepted(&words)) {
+            words[2] = row;
+        }
+        let line = self.is_accepted(&words).then(|| format!("typelift {}", shown(&words)))?;
+        // An option that led to the command, or whose value is in it, is not lost.
+        let is_kept = |&(name, value): &Typed| {
+            let is_value = value.is_some_and(|value| value.split([',', ' ']).any(|part| line.contains(part)));
+            let is_word = |words| [&*dashed(name), value.unwrap_or_default()].iter().any(|word| has_word(words, word));
+            let is_same = |it: &str| it == meant || [it, meant].iter().all(|it| it.contains("before NAME"));
+            let mut rows = rows().filter(|(_, row)| row.split('|').any(is_same));
+            let is_meant = meanings(name).into_iter().any(is_same) || rows.any(|(words, _)| is_word(words));
+            is_value || is_meant || argument(self.program, name).is_some()
+        };
+        let lost = lost.into_iter().filter(|option| !is_kept(option)).map(|(name, _)| name.to_owned());
+        *self.dropped.borrow_mut() = lost.collect();
+        Some(line)
+    }
+
+    /// The words after a command that was typed, if they are no options.
+    fn positionals(&self, verb: &str) -> Vec<String> {
+        let Some(verb) = self.verb.filter(|it| it.get_name() == verb) else { return Vec::new() };
+        let reads = || verb.get_positionals().flat_map(|arg| arg.get_value_names().unwrap_or_default());
+        let models = self.models();
+        let is_read =
+            |word: &&str| models.contains(word) || reads().any(|name| !name.ends_with(".xml") && name != "COMMAND");
+        let all = self.others().filter(|word| *word != verb.get_name()).filter(is_read).map(str::to_owned);
+        all.collect()
+    }
+
+    /// Adds an option that was typed to a command, or replaces its value. Returns false if it has no meaning there.
+    fn carry(&self, verb: &Command, option: Typed, words: &mut Vec<String>, example: Option<&str>) -> bool {
+        let (name, value) = option;
+        let is_set = library::get(name.trim_start_matches('-')).is_some();
+        if is_off(value) || is_output(name) || is_model_option(name) || is_set {
+            return true;
+        }
+        let own = self.own_or_similar(verb, name);
+        // `compress --to bf16`: the value of a row is an example.
+        let foreign = example.filter(|_| !has(verb, &dashed(name))).zip(value);
+        let of_example = foreign.and_then(|(option, value)| self.fitted(verb, option, value));
+        let typed = of_example.or_else(|| self.with_value(verb, &own?, value));
+        let Some(new) = typed.or_else(|| self.as_statement(verb, name, value)) else { return false };
+        let is_list = new.len() > 2 && new.iter().step_by(2).all(|option| option.starts_with("--"));
+        let mut parts = new.chunks(if is_list { 2 } else { new.len() }).enumerate();
+        parts.all(|(at, new)| self.add(verb, new.to_vec(), words, example.filter(|_| at == 0)))
+    }
+
+    /// The words for an option of a command: with the value that was typed, or the one that it stands for.
+    pub(super) fn with_value(&self, verb: &Command, own: &str, value: Option<&str>) -> Option<Vec<String>> {
+        let whole = split(own);
+        let is_whole = valued(verb, &whole[0]) == whole[0] || whole.get(1).is_some_and(|value| !has_place(value));
+        value.and_then(|value| self.fitted(verb, own, value)).or(Some(whole).filter(|_| is_whole))
+    }
+
+    /// The option of a command that is meant by an option, with a place for its value or the value itself.
+    pub(super) fn own(&self, verb: &Command, name: &str) -> Option<String> {
+        let dashed = dashed(name);
+        let exact = has(verb, &dashed).then(|| dashed.clone());
+        let plural = [format!("{dashed}s"), dashed.trim_end_matches('s').to_owned()];
+        let plural = plural.into_iter().find(|other| *other != dashed && has(verb, other));
+        // `--shape` without a value is `--shapes`.
+        let is_alone = self.options().any(|(given, value)| given == name && value.is_none());
+        let switch = plural.filter(|other| is_alone && valued(verb, other) == *other);
+        let row = meanings(&dashed).into_iter().find_map(|meant| {
+            let own = meant.strip_prefix(verb.get_name()).map_or(meant, str::trim_start);
+            (own.starts_with("--") && has(verb, own)).then(|| own.to_owned())
+        });
+        let is_listed = general().any(|(words, _)| has_word(words, &dashed));
+        if is_listed { switch.or(row).or(exact) } else { exact.or(switch).or(row) }
+    }
+
+    pub(super) fn own_or_similar(&self, verb: &Command, name: &str) -> Option<String> {
+        self.own(verb, name).or_else(|| similar(verb, name).iter().find_map(|other| self.own(verb, other)))
+    }
+
+    /// Adds an option to a command, or replaces its value. Returns false if the command refuses it with the others.
+    fn add(&self, verb: &Command, new: Vec<String>, words: &mut Vec<String>, example: Option<&str>) -> bool {
+        let known = words.iter().position(|word| *word == new[0]).filter(|&at| at + 1 < words.len());
+        let known = known.filter(|_| new.len() > 1);
+        let range = || words.iter().enumerate().find_map(|(at, word)| Some((at, ranged(word, new.get(1)?)?)));
+        match (range(), known) {
+            _ if words.windows(new.len()).any(|known| known == new) => {}
+            (Some((at, range)), _) => words[at] = range,
+            // The value of a row is an example.
+            (_, Some(at)) if at == 1 && example == Some(&words[1]) || !is_repeatable(verb, &new[0]) => {
+                words.splice(at..at + 2, new);
+            }
+            _ => {
+                let bad = [ErrorKind::ArgumentConflict, ErrorKind::UnknownArgument, ErrorKind::MissingRequiredArgument];
+                let fault = |words: &[String]| {
+                    let all: Vec<_> = words.iter().filter(|word| !is_xml(word)).chain(&new).cloned().collect();
+                    refused(self.program, verb, &all).filter(|error| bad.contains(&error.kind()))
+                };
+                let is_example = example == words.get(1).map(String::as_str) && words.len() > 2;
+                if fault(&words[1..]).is_none() {
+                    words.extend(new);
+                } else if is_example && fault(&words[3..]).is_none() {
+                    words.splice(1..3, new);
+                } else {
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    /// Adds the command that `reduce` runs, which is typed after the model, or as a value of an option.
+    fn add_command(&self, words: &mut Vec<String>) {
+        let of_option = || self.options().find(|(name, _)| scoped("reduce", |word| word == *name) == Some("reduce"));
+        let typed = of_option().and_then(|(_, value)| value);
+        let command: Vec<_> = match typed {
+            Some(command) => command.split(' ').collect(),
+            None => self.others().skip_while(|word| !is_xml(word)).filter(|word| !is_xml(word)).collect(),
+        };
+        if words[0] == "reduce" && !command.is_empty() {
+            if let Some(at) = words.iter().position(|word| word == "--finding") {
+                words.drain(at..at + 2);
+            }
+            words.push("--".to_owned());
+            words.extend(command.iter().map(|word| (*word).to_owned()));
+            words.extend((!command.contains(&"{}")).then(|| "{}".to_owned()));
+        }
+    }
+
+    /// Replaces places in a command by the words that were typed, and by the names of the model.
+    fn fill(&self, meant: &str, words: &mut [String]) {
+        let is_unknown =
+            |name: &str| meanings(name).is_empty() && !self.program.get_subcommands().any(|verb| has(verb, name));
+        let values = self.options().filter(|(name, _)| meanings(name).contains(&meant) || is_unknown(name));
+        let values = values.filter_map(|(_, value)| value).flat_map(|value| value.split(['=', '>', ',']));
+        let mut typed = self
+            .rest()
+            .flat_map(|word| word.split(['=', '>']))
+            .chain(values.map(|value| value.trim_end_matches(['-', ' '])))
+            .map(str::to_owned);
+        let end = |names: [&str; 5]| {
+            let is_tensor = |name: &str| self.model().is_some_and(|model| model.graph().find(name).is_ok());
+            let name = |end: &str| match end.split([':', '[']).next() {
+                Some(name) if !is_tensor(end) => quoted(&self.spelt(name)),
+                _ => quoted(end),
+            };
+            let names = names.iter().find_map(|name| self.value_of(name))?;
+            let ends = if names.contains('[') { vec![names] } else { names.split(',').collect() };
+            Some(ends.into_iter().map(name).collect::<Vec<_>>().join(", "))
+        };
+        let first = end(["--inputs", "--input", "--input-names", "--from", "--start"]);
+        let last = end(["--outputs", "--output", "--output-names", "--until", "--to"]);
+        let own = |option: &str| self.ends(option).into_iter().next().map(|(name, _)| name);
+        let named = self.options().map(|(name, _)| name).find(|name| name.ends_with("names"));
+        let (mut layer, is_why) = (None, words[0] == "why");
+        for word in words.iter_mut().skip(1).filter(|word| !is_xml(word)) {
+            for place in PLACES.split(' ') {
+                if !parts(word).any(|part| part == place) {
+                    continue;
+                }
+                let given = match place {
+                    "FROM" if first.is_none() && last.is_some() => {
+                        *word = word.replace("[FROM] .. [UNTIL]", "UNTIL");
+                        continue;
+                    }
+                    "FROM" => first.clone().or_else(|| typed.next()),
+                    "UNTIL" => {
+                        last.clone().or_else(|| typed.next()).or_else(|| own("output").filter(|_| first.is_some()))
+                    }
+                    "LAYOUT" => self.layout("", self.others().find(|word| word.len() == 4).unwrap_or("NHWC")),
+                    "OTHER" => self.models().get(1).map(|file| file.trim_end_matches(".xml").to_owned()),
+                    "SHAPE" => typed.next().map(|dims| format!("[{}]", dims.trim_matches(['[', ']']))),
+                    "LAYER" if is_why => typed.next().or_else(|| self.suspect()),
+                    "OLD" if named.is_some() => own(named.unwrap_or_default()),
+                    "NAME" => typed.next().or_else(|| own(word)),
+                    "TENSOR" => first.clone().or_else(|| typed.next()).or_else(|| self.before(layer.as_deref()?)),
+                    _ => typed.next(),
+                };
+                layer = given.clone().filter(|_| place == "LAYER").or(layer);
+                if let Some(name) = given {
+                    let is_name = ["FROM", "UNTIL", "OLD", "LAYER", "CONSTANT", "TENSOR", "NAME"].contains(&place);
+                    let name = if is_name { self.spelt(&name) } else { name };
+                    let place = if place == "LAYOUT" { "NAME=LAYOUT" } else { place };
+                    *word = word.replacen(
+                        place,
+                        &if word.contains(' ') && !name.contains(", ") { quoted(&name) } else { name },
+                        1,
+                    );
+                }
+            }
+        }
+    }
+
+    /// A name of the model in place of one that is similar.
+    fn spelt(&self, name: &str) -> String {
+        let near = self.model().filter(|model| model.find(name).is_err()).and_then(|model| model.nearest_name(name));
+        near.unwrap_or_else(|| name.to_owned())
+    }
+
+    /// True if the parsers of commands and statements accept these words, or if a place of one is empty. The statements must
+    /// run on the model.
+    pub(super) fn is_accepted(&self, words: &[String]) -> bool {
+        let has_place = |word: &String| parts(word).any(|part| has_word(PLACES, part)) || has_place(word);
+        if words.iter().any(|word| !is_xml(word) && has_place(word)) {
+            return true;
+        }
+        let statements = words
+            .windows(2)
+            .filter(|pair| ["-e", "--statement"].contains(&&*pair[0]))
+            .map(|pair| format!("{}\n", pair[1]));
+        let runs = |script: Script| self.model().is_none_or(|model| script.run(model.clone()).is_ok());
+        let is_overview = words.first().is_some_and(|word| is_xml(word));
+        statements.collect::<String>().parse().is_ok_and(runs)
+            && (is_overview
+                || fault(self.program, words.iter().map(String::as_str)).is_none_or(|error| error.exit_code() == 0))
+    }
+}
+
+/// Splits a row of a table at blanks outside of quotes.
+pub(super) fn split(line: &str) -> Vec<String> {
+    // Windows quotes with `"`.
+    let quote = line.chars().find(|letter| ['\'', '"'].contains(letter)).unwrap_or('\'');
+    let parts = line.split(quote).enumerate();
+    let words = parts.flat_map(|(at, part)| if at % 2 == 1 { vec![part] } else { part.split(' ').collect() });
+    words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
+}
+
+/// Words as they are typed.
+pub(super) fn shown(words: &[String]) -> String {
+    let is_raw = |word: &str| word.starts_with('-') || has_place(word);
+    let word = |word: &String| if is_raw(word) { word.clone() } else { shell_word(word).into_owned() };
+    words.iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
+pub(super) fn parts(word: &str) -> impl Iterator<Item = &str> {
+    word.split(|letter: char| !letter.is_ascii_alphanumeric())
+}
+
+/// True if a word is a place for what was not typed, such as `NAME=SHAPE`.
+pub(super) fn has_place(word: &str) -> bool {
+    let mut parts = parts(word);
+    let is_place = |part: &str| !part.is_empty() && part.chars().all(|letter| letter.is_ascii_uppercase());
+    !word.contains(['[', ':', ' ']) && parts.any(is_place)
+}
+
+/// The option of a command that has this name.
+pub(super) fn argument<'c>(verb: &'c Command, option: &str) -> Option<&'c Arg> {
+    let is_short = |letter: char| option.strip_prefix('-').is_some_and(|rest| rest.chars().eq([letter]));
+    let is_long = |long: &str| option.strip_prefix("--") == Some(long);
+    verb.get_arguments().find(|arg| arg.get_short().is_some_and(is_short) || arg.get_long().is_some_and(is_long))
+}
+
+pub(super) fn has(verb: &Command, option: &str) -> bool {
+    argument(verb, option.split(' ').next().unwrap_or_default()).is_some()
+}
+
+/// Adds the word for its value to an option that stands alone.
+pub(super) fn valued(verb: &Command, option: &str) -> String {
+    let value = argument(verb, option).filter(|arg| arg.get_action().takes_values());
+    let value = value.and_then(|arg| arg.get_value_names()?.first()).map(|value| plain(value));
+    value.map_or_else(|| option.to_owned(), |value| format!("{option} {value}"))
+}
+
+/// Why these options of a command are no complete command line, if they are not. The models and the output are added.
+pub(super) fn refused(program: &Command, verb: &Command, options: &[String]) -> Option<Error> {
+    let models: &[&str] = match verb.get_name() {
+        "diff" | "verify" => &["a.xml", "b.xml"],
+        "why" => &["a.xml", "x"],
+        _ => &["a.xml"],
+    };
+    let is_written = options.iter().all(|option| !DONE.contains(&&**option));
+    let is_written = is_written && is_changing(verb.get_name());
+    let output: &[&str] = if is_written { &["-o", "o.xml"] } else { &[] };
+    let words = [&[verb.get_name()], models, output].concat().into_iter();
+    fault(program, words.chain(options.iter().map(String::as_str)))
+}
+
+pub(super) fn takes(program: &Command, verb: &Command, option: &str, value: &str) -> bool {
+    let bad = [ErrorKind::InvalidValue, ErrorKind::ValueValidation, ErrorKind::UnknownArgument];
+    let fault = fault(program, [verb.get_name(), option, value]);
+    valued(verb, option) != option && fault.is_none_or(|error| !bad.contains(&error.kind()))
+}
+
+fn is_repeatable(verb: &Command, option: &str) -> bool {
+    argument(verb, option).is_some_and(|option| matches!(option.get_action(), clap::ArgAction::Append))
+}
+
+pub(super) fn is_changing(verb: &str) -> bool {
+    ["convert", "rewrite"].contains(&verb)
+}
+
+fn is_fix(words: &[String]) -> bool {
+    words.iter().any(|word| word == "--fix")
+}

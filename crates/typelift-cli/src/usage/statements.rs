@@ -1,0 +1,215 @@
+//! Statements of `rewrite` for words and expressions of other programs.
+
+use clap::Command;
+use typelift::findings::Diagnostic;
+use typelift::rewrite::Script;
+use typelift::{Layer, LayerId};
+
+use super::line::{shown, split};
+use super::words::{dashed, meanings, rows};
+use super::{Asked, DONE};
+use crate::input::element_type;
+
+impl Asked<'_> {
+    /// A statement for all work before an input: channels are reversed, then the mean is subtracted.
+    pub(super) fn prepare(&self, words: &mut [String]) {
+        const STEPS: [&str; 3] = ["Gather", "Subtract", "Divide"];
+        let Some(statement) = words.iter_mut().find(|word| word.starts_with("before NAME : ")) else { return };
+        let steps = self.options().filter_map(|(name, value)| {
+            let meant = meanings(name).into_iter().find(|meant| meant.contains("'before NAME : "))?;
+            Some((split(meant).pop()?, value.unwrap_or_default()))
+        });
+        let mut steps: Vec<_> = steps.collect();
+        steps.sort_by_key(|(step, _)| STEPS.iter().position(|name| step.contains(name)));
+        if steps.is_empty() {
+            steps.push((statement.clone(), ""));
+        }
+        let mut text = "_".to_owned();
+        for (step, value) in steps {
+            let (given, numbers) = value.split_once(['[', '(']).unwrap_or(("", value));
+            let numbers: Vec<_> = numbers.trim_end_matches([']', ')']).split(',').filter(|it| !it.is_empty()).collect();
+            let size = numbers.len().max(3).to_string();
+            let input = self.input(given, |dims| dims.contains(&size));
+            let (name, dims) =
+                input.unwrap_or_else(|| ("NAME".to_owned(), vec!["1".into(), size.clone(), "1".into(), "1".into()]));
+            let axis = dims.iter().position(|dim| *dim == size).unwrap_or(1);
+            let ones: Vec<_> = (0..dims.len()).map(|at| if at == axis { &*size } else { "1" }).collect();
+            let number = match &numbers[..] {
+                [] => format!("reshape([R, G, B], [{}])", ones.join(", ")),
+                [number] => (*number).to_owned(),
+                _ => format!("reshape([{}], [{}])", numbers.join(","), ones.join(", ")),
+            };
+            let step =
+                step.replace("before NAME : ", "").replace("VALUE", &number).replace(", 1)", &format!(", {axis})"));
+            text = step.replace('_', &text);
+            *statement = format!("before {} : ", quoted(&name));
+        }
+        statement.push_str(&text);
+    }
+
+    /// The statement that does what an option of `convert` does.
+    pub(super) fn as_statement(&self, verb: &Command, name: &str, value: Option<&str>) -> Option<Vec<String>> {
+        let convert = self.program.find_subcommand("convert").filter(|_| verb.get_name() == "rewrite")?;
+        let words = self.with_value(convert, &self.own_or_similar(convert, name)?, value)?;
+        let (end, shape) = words.get(1).filter(|_| words[0] == "--set-shape")?.rsplit_once('=')?;
+        Some(vec!["-e".to_owned(), format!("input {} : {}", quoted(end), self.with_type(end, shape)?)])
+    }
+
+    /// A shape of an input after its type, as statements take it.
+    fn with_type(&self, input: &str, shape: &str) -> Option<String> {
+        Some(format!("{}{shape}", self.type_of(input)?))
+    }
+
+    /// The command with the statement that may be meant by one that cannot be read.
+    pub(super) fn restated(&self) -> Option<String> {
+        let mut statements = self.options().filter(|(name, _)| ["-e", "--statement"].contains(name));
+        let runs = |script: Script| self.model().is_none_or(|model| script.run(model.clone()).is_ok());
+        let wrong = statements.find_map(|(_, value)| value.filter(|text| !text.parse().is_ok_and(runs)));
+        let bare = self.rest().next();
+        let wrong = wrong.or(bare)?;
+        let texts: Vec<_> = self.arguments.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+        let is_done = texts.iter().any(|word| DONE.contains(&&**word)) || self.output().is_some();
+        let output = ["-o", "OUT.xml"].into_iter().filter(|_| !is_done).map(str::to_owned);
+        let whole = |meant: String| -> Vec<_> {
+            let is_verb = meant.starts_with("convert --");
+            let others = texts.iter().skip(1).filter(|word| *word != wrong && !word.starts_with("-e"));
+            let words: Vec<_> = match is_verb {
+                true => split(&meant).into_iter().chain(others.cloned()).collect(),
+                false => texts
+                    .iter()
+                    .flat_map(|word| match word == wrong {
+                        true => ["-e".to_owned(), meant.clone()][usize::from(bare != Some(wrong))..].to_vec(),
+                        false => vec![word.clone()],
+                    })
+                    .collect(),
+            };
+            words.into_iter().chain(output.clone()).collect()
+        };
+        let is_read = |text: &String| {
+            text.starts_with("convert --") || (text != wrong || bare == Some(wrong)) && text.parse::<Script>().is_ok()
+        };
+        let meant = self.statements(wrong).into_iter().filter(is_read);
+        let line = meant.map(whole).find(|line| self.is_accepted(line))?;
+        Some(format!("typelift {}", shown(&line)))
+    }
+
+    /// Statements that may be meant by one of other programs, the likeliest first.
+    pub(super) fn statements(&self, wrong: &str) -> Vec<String> {
+        const FILLERS: [&str; 11] = ["to", "as", "for", "with", "by", "into", "layer", "node", "op", "->", "=>"];
+        let text = wrong.trim().trim_end_matches(';');
+        if text.contains(';') {
+            return Vec::new();
+        }
+        let signs = ["==>", "-->", "->", "=>", "→", "=", " to "];
+        let rules = signs.iter().filter_map(|sign| text.split_once(sign)).filter(|(from, _)| from.contains('('));
+        let mut found = vec![text.to_owned()];
+        found.extend(rules.map(|(from, to)| format!("{} => {}", from.trim(), to.trim())));
+        // `del(.layers.head)` of jq, `graph.rename("a", "b")`.
+        let text = text.trim_start_matches(".layers").trim_start_matches('.');
+        let call = text.strip_suffix(')').and_then(|text| text.split_once('('));
+        let call = call.filter(|(verb, _)| verb.starts_with(char::is_lowercase)).map(|(verb, rest)| {
+            let rest = rest.trim_start_matches(".layers").replace(['\'', '[', ']'], " ");
+            format!("{} {}", verb.rsplit('.').next().unwrap_or(verb), rest.trim_start_matches('.'))
+        });
+        let plain =
+            signs.iter().take(5).fold(call.unwrap_or_else(|| text.to_owned()), |it, sign| it.replace(sign, " "));
+        let words = plain.split([' ', '=', ',', ':', '"']).filter(|word| !word.is_empty() && !FILLERS.contains(word));
+        let mut words: Vec<_> = match sed(text) {
+            Some((old, new, true)) => vec!["s", old, new, "g"],
+            Some((old, new, false)) => vec!["s", old, new],
+            None => words.collect(),
+        };
+        // `head.name = x`.
+        let is_set = words.first() == Some(&"set");
+        let attribute = words.get(usize::from(is_set)).and_then(|name| name.rsplit_once('.'));
+        if let Some((layer, name)) = attribute.filter(|it| self.operation_of(it.0).is_some()) {
+            words.splice(..=usize::from(is_set), [name, layer]);
+        }
+        let value = text.split_once(['=', ':']).map(|(_, value)| value.trim());
+        let value = value.or_else(|| text.rsplit(' ').next()).unwrap_or_default();
+        let patterns = rows().flat_map(|(row, meant)| {
+            let patterns = row.strip_prefix("-e: ").into_iter().flat_map(|row| row.split(", "));
+            patterns.map(move |pattern| (pattern.split(' ').collect::<Vec<_>>(), meant))
+        });
+        for (pattern, meant) in patterns {
+            let is_same = |(part, word): (&&str, &&str)| match *part {
+                "A" | "B" | "…" => true,
+                part => part.split('/').any(|it| it == dashed(word) || it == "T" && element_type(word).is_ok()),
+            };
+            let is_long = pattern.len() == words.len() || pattern.last() == Some(&"…") && words.len() >= pattern.len();
+            let is_rule = words.iter().any(|word| word.contains('(')) && !meant.contains("$A(_)");
+            if is_long && !is_rule && pattern.iter().zip(&words).all(is_same) {
+                let of = |place: &str| pattern.iter().rposition(|part| *part == place).map_or("", |at| words[at]);
+                let before = self.before(of("A")).unwrap_or_default();
+                let (a, b) = (of("A"), of("B"));
+                let start = if a.contains('(') { meant.replace("$A(_)", a) } else { meant.to_owned() };
+                let inputs = self.operation_of(a).and_then(|it| Some(it.split_at(it.find('(')?).1.to_owned()));
+                let start = inputs.map_or(start.clone(), |inputs| start.replace("(x)", &inputs));
+                let whole = Some(value).filter(|value| meant.starts_with("input") && value.starts_with('['));
+                let whole = whole.and_then(|shape| self.with_type(a, shape));
+                let value = whole.as_deref().unwrap_or(value);
+                let places = [
+                    ("$BEFORE", &*quoted(&before)),
+                    ("$VALUE", value),
+                    ("$T", &element_type(of("T")).map(|ty| ty.to_string()).unwrap_or_default()),
+                    ("$F", &self.type_of(a).unwrap_or_default()),
+                    ("$A", &quoted(a)),
+                    ("$B", &quoted(b)),
+                ];
+                found.push(places.iter().fold(start, |text, (place, name)| text.replace(place, name)));
+            }
+        }
+        // `set stem.strides = [1,1]`.
+        if let Some((op, (name, attribute))) = attribute.and_then(|it| Some((self.operation_of(it.0)?, it))) {
+            let value =
+                if value.contains(',') && !value.contains('[') { format!("[{value}]") } else { value.to_owned() };
+            found.push(format!("{op} => {op} {{{attribute}={value}}} if name(root) like \"{name}\""));
+        }
+        found
+    }
+
+    /// A layer, or the first one of an operation, as a pattern: `Convolution(a, b)`.
+    fn operation_of(&self, layer: &str) -> Option<String> {
+        let (graph, name) = (self.model()?.graph(), layer);
+        let named = |layer: &&Layer| layer.operation().is_some_and(|it| it.name.eq_ignore_ascii_case(name));
+        let layer = graph.find(layer).ok().and_then(|id| graph.layer(id)).or_else(|| graph.layers().find(named))?;
+        let names = ["a", "b", "c", "d", "e", "f"].get(..layer.inputs().len())?;
+        Some(format!("{}({})", layer.operation()?.name, names.join(", ")))
+    }
+
+    fn type_of(&self, layer: &str) -> Option<String> {
+        let graph = self.model()?.graph();
+        Some(graph.layer(graph.find(layer).ok()?)?.outputs().first()?.element_type().to_string())
+    }
+
+    /// The name of what a layer computes from: of a tensor that can replace it, if there is one.
+    pub(super) fn before(&self, layer: &str) -> Option<String> {
+        let graph = self.model()?.graph();
+        let own = graph.find(layer).ok()?;
+        let port = |id: LayerId| graph.layer(id)?.outputs().first().map(|port| port.tensor_type());
+        let before: Vec<_> = graph.producers(own).into_iter().flatten().map(|output| output.layer).collect();
+        let same = before.iter().copied().find(|id| port(*id) == port(own)).or(before.first().copied())?;
+        Some(graph.layer(same)?.name().to_owned())
+    }
+
+    /// The layer of the first error, or the first output.
+    pub(super) fn suspect(&self) -> Option<String> {
+        let found = typelift::infer(&mut self.model()?.clone());
+        let layer = found.into_iter().find(Diagnostic::is_error).and_then(|error| Some(error.layer?.name));
+        layer.map(|name| name.to_string()).or_else(|| Some(self.ends("output").into_iter().next()?.0))
+    }
+}
+
+/// The words of an expression of sed, `s/old/new/g`; true if all places are meant.
+pub(super) fn sed(text: &str) -> Option<(&str, &str, bool)> {
+    let rest = text.strip_prefix('s')?;
+    let mut parts = rest.split(rest.chars().next().filter(|sign| "/|#,".contains(*sign))?).skip(1);
+    let (old, new, flags) = (parts.next()?, parts.next()?, parts.next()?);
+    (!old.is_empty()).then_some((old, new, flags.contains('g')))
+}
+
+/// A name as a statement takes it.
+pub(super) fn quoted(name: &str) -> String {
+    let is_plain = name.chars().all(|letter| letter.is_alphanumeric() || "_./:*?".contains(letter));
+    if is_plain { name.to_owned() } else { format!("\"{name}\"") }
+}
