@@ -7,7 +7,7 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use regex::Regex;
+use regex_lite::Regex;
 use typelift::findings::Code;
 use typelift::xml::{self, WriteOptions};
 use typelift::{Checking, LayerId, Model, SaveOptions, WeightsMode};

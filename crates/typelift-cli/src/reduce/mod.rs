@@ -62,7 +62,7 @@ pub(crate) struct Args {
     differs: Option<Option<PathBuf>>,
     /// Output of COMMAND that a candidate must produce too
     #[arg(long = "match", value_name = "REGEX", requires = "command")]
-    matches: Option<regex::Regex>,
+    matches: Option<regex_lite::Regex>,
     /// Candidates that are tried at a time
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     jobs: u16,

@@ -51,7 +51,21 @@ fn a_command_that_fails_is_kept_failing() {
     // The command fails while a Softmax feeds a Tanh.
     let script = "if grep -q Softmax $0 && grep -q Tanh $0; then echo crash; exit 3; fi";
     for jobs in ["1", "3"] {
-        let run = typelift(&["reduce", xml, "-o", out, "-j", jobs, "--match", "crash", "--", "sh", "-c", script, "{}"]);
+        let run = typelift(&[
+            "reduce",
+            xml,
+            "-o",
+            out,
+            "-j",
+            jobs,
+            "--match",
+            r"(?i)CRASH\b",
+            "--",
+            "sh",
+            "-c",
+            script,
+            "{}",
+        ]);
         assert!(run.status.success(), "{}", text(&run.stderr));
         let left = listed(Path::new(out));
         assert_eq!(left.lines().count(), 4, "{left}");
