@@ -89,7 +89,11 @@ pub(crate) fn printed(bytes: Vec<u8>) -> String {
     };
     let text: String = text.replace("\r\n", "\n").split('\\').enumerate().map(in_paths).collect();
     let has_words = |line: &str| ["typelift ", "`-", "write -e"].iter().any(|start| line.contains(start));
-    let in_commands = |line: &str| if has_words(line) { line.replace('"', "'") } else { line.to_owned() };
+    let in_commands = |line: &str| match line.split_once("<# PowerShell 7.3 #> ") {
+        Some((before, word)) => before.replace('"', "'") + word,
+        None if has_words(line) => line.replace('"', "'"),
+        None => line.to_owned(),
+    };
     text.split_inclusive('\n').map(in_commands).collect()
 }
 
