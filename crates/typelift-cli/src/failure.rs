@@ -99,6 +99,13 @@ impl Failure {
         self
     }
 
+    pub(crate) fn said(&self) -> &str {
+        match self {
+            Self::Other { message, .. } => message,
+            _ => "",
+        }
+    }
+
     pub(crate) fn message(self) -> String {
         match self {
             Self::BrokenPipe => String::new(),

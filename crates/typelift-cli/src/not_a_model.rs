@@ -51,6 +51,11 @@ pub(crate) fn file(path: &str) -> Option<String> {
     Some(advice.replace("FILE", &shell_word(path)))
 }
 
+/// True for a file of another format, which can be converted to IR.
+pub(crate) fn is_other_format(path: &str) -> bool {
+    file(path).is_some_and(|advice| advice.contains("OpenVINO IR"))
+}
+
 /// Advice for a directory that has no model.
 pub(crate) fn folder(path: &Path) -> String {
     let files = std::fs::read_dir(path).into_iter().flatten().flatten().take(MOST_FILES).map(|entry| entry.path());

@@ -178,7 +178,8 @@ impl Args {
             let failure = Failure::new(format!("{place}{}{}", &error.message, error.excerpt()));
             let typed = text.lines().nth(line.saturating_sub(1)).unwrap_or_default().trim_start();
             let is_foreign = ["--", "/*", ";", "%"].iter().any(|sign| typed.starts_with(sign)) || typed.contains("//");
-            match (&error.near, error.help.as_deref()) {
+            let meant = error.help.as_deref().and_then(|help| help.strip_prefix("did you mean `")?.strip_suffix("`?"));
+            match (error.near.as_deref().or(meant), error.help.as_deref()) {
                 (Some(near), _) if !is_foreign => failure.did_you_mean(&text[error.span.clone()], near),
                 (None, Some(help)) if !is_foreign => failure.help(help),
                 _ if is_foreign => failure.help("a comment begins with `#`"),
@@ -240,7 +241,16 @@ impl Args {
         let (model, report) = match script.run(found) {
             Ok((done, report)) => (&*model.insert(done), report),
             Err(error) => {
-                let failure = usage::after_run(Failure::new(error.to_string()), &panics::arguments());
+                let said = error.to_string();
+                let failure =
+                    match said.split_once("; did you mean `").map(|(said, near)| (said, near.trim_end_matches("`?"))) {
+                        Some((said, near)) => {
+                            let wrong = said.rsplit('`').nth(1).unwrap_or_default();
+                            Failure::new(said).did_you_mean(wrong, near)
+                        }
+                        None => Failure::new(said),
+                    };
+                let failure = usage::after_run(failure, &panics::arguments());
                 let report = failure.json(Some(&file));
                 page.said = failure.at(&file).text();
                 return self.refused(report);

@@ -77,7 +77,7 @@ pub(crate) fn of_habit(arguments: &[OsString]) -> Option<String> {
 fn plainly(words: &[&str]) -> Vec<String> {
     let quote = if cfg!(windows) { "\"" } else { "'" };
     let is_changed = |word: &&str| word.starts_with(TYPOGRAPHIC) && !Path::new(word).exists();
-    if !words.iter().any(|word| is_changed(word)) {
+    if !words.iter().any(is_changed) {
         return words.iter().map(|word| (*word).to_owned()).collect();
     }
     let plain = |word: &&str| match word.contains(TYPOGRAPHIC) {
@@ -126,7 +126,8 @@ fn respelt(typed: &[String]) -> Vec<String> {
         let verb = word.trim_start_matches('-');
         let path = word.replace('\\', "/");
         let apart = word.replace(".xml-", ".xml -").replace(".xml..", ".xml ").replace(".xml,", ".xml ");
-        let operands = || word.split([' ', '+', ',']).filter(|it| !["", "and", "with", "plus", "&"].contains(it));
+        let operands =
+            || word.split([' ', '+', ',']).filter(|it| !["", "and", "with", "plus", "&", "*", "x"].contains(it));
         let parts = match split(&apart) {
             // `promote f32 + i64`.
             _ if typed[0] == "promote" && !word.contains('[') => Some(operands().map(str::to_owned).collect()),
@@ -172,7 +173,10 @@ fn is_unit(word: &str) -> bool {
     SECONDS.contains(&word) || word.starts_with(char::is_alphabetic) && parse_size(&format!("1{word}")).is_ok()
 }
 
-/// True for an expression of jq, such as `.layers[].name`.
+/// True for an expression of jq, such as `.layers[].name`, `del(.layers[0])` and `keys`.
 pub(super) fn is_path(word: &str) -> bool {
-    word.starts_with('.') && word[1..].starts_with(|first: char| first.is_alphabetic() || first == '[') && !is_xml(word)
+    let is_call = |word: &str| word.split_once("(.").is_some_and(|(verb, _)| verb.chars().all(char::is_alphabetic));
+    let begins = |word: &str| word.starts_with(|first: char| first.is_alphabetic() || first == '[');
+    let is_name = ["keys", "length", "to_entries"].contains(&word);
+    word.strip_prefix('.').is_some_and(begins) && !is_xml(word) || is_call(word) || is_name
 }

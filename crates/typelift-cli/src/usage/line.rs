@@ -8,13 +8,13 @@ use clap::error::ErrorKind;
 use clap::{Arg, Command, Error};
 use typelift::Model;
 use typelift::findings::shell_word;
-use typelift::rewrite::{Script, library};
+use typelift::rewrite::library;
 
-use super::habits::is_path;
 use super::statements::quoted;
 use super::values::ranged;
 use super::words::{
-    dashed, general, has_word, is_model_option, is_off, is_output, is_program, meanings, rows, scoped, similar,
+    dashed, general, has_word, is_model_option, is_negated, is_off, is_output, is_program, meanings, rows, scoped,
+    similar,
 };
 use super::{Asked, DONE, FORMATS, Typed, fault, plain};
 use crate::input::{Input, element_type, is_xml};
@@ -31,6 +31,10 @@ impl<'a> Asked<'a> {
         let mut rest = texts.iter().take_while(|text| *text != "--").peekable();
         let (mut words, mut is_moved) = (Vec::<(String, Option<String>)>::new(), false);
         while let Some(text) = rest.next() {
+            // The options of `grep` are letters.
+            if is_option(text) && text.len() == 2 && scoped("LETTERS", |word| word == texts[0]).is_some() {
+                continue;
+            }
             // `rewrite own.rules MODEL.xml`.
             if verb.is_some_and(|verb| verb.get_name() == "rewrite")
                 && [".rules", ".txt"].iter().any(|end| text.ends_with(end))
@@ -50,6 +54,15 @@ impl<'a> Asked<'a> {
             }
             let (name, value) =
                 text.split_once('=').map_or((&**text, None), |(name, value)| (name, Some(value.to_owned())));
+            // `--use-all`, `--for-gpu`.
+            let is_pair = |verb: &Command, option: &str, value: &str| {
+                takes(program, verb, option, value) && !takes(program, verb, option, "no such value")
+            };
+            let is_known = verb.is_some_and(|verb| has(verb, name));
+            let mut pairs = name.rmatch_indices('-').map(|(at, _)| (&name[..at], &name[at + 1..]));
+            let pair = pairs.find(|(option, value)| !is_known && verb.is_some_and(|verb| is_pair(verb, option, value)));
+            is_moved |= pair.is_some();
+            let (name, value) = pair.map_or((name, value), |(option, value)| (option, Some(value.to_owned())));
             let takes = |option: &Arg| option.get_action().takes_values();
             let mut known = program.get_subcommands().filter_map(|verb| argument(verb, name)).map(takes).peekable();
             let own = verb.and_then(|verb| argument(verb, name)).map(takes);
@@ -149,10 +162,21 @@ impl<'a> Asked<'a> {
             let model = self.models().first().map_or("MODEL.xml".into(), |model| shell_word(model));
             return Some(meant.replace("MODEL.xml", &model));
         }
-        let (meant, next) = meant.find(" | ").map_or((meant, ""), |at| meant.split_at(at));
-        // The expression that was typed for jq.
-        let typed = self.values().find(|word| is_path(word)).map_or(".".into(), shell_word);
-        Some(format!("write `{}{}`", self.line(meant)?, next.replace("jq .", &format!("jq {typed}"))))
+        let Some((meant, filter)) = meant.split_once(" | ") else {
+            return Some(format!("write `{}`", self.line(meant)?));
+        };
+        // What was typed for `jq` or `head`.
+        let words = self.arguments.iter().skip(1).map(|word| word.to_string_lossy().into_owned());
+        let is_verb = |word: &str| meanings(word).iter().any(|meant| meant.ends_with(filter));
+        let is_typed = |word: &str| {
+            word != filter && !is_verb(word) && !is_xml(word) && self.program.find_subcommand(word).is_none()
+        };
+        let typed: Vec<_> = words.filter(|word| is_typed(word)).collect();
+        let all = if filter == "jq" && typed.is_empty() { ".".to_owned() } else { shown(&typed) };
+        let more = if filter.contains(' ') || all.is_empty() { String::new() } else { format!(" {all}") };
+        let line = self.line(meant)?;
+        self.dropped.take();
+        Some(format!("write `{line} | {filter}{more}`"))
     }
 
     /// A command with everything that was typed and has a meaning there, if the parser accepts it.
@@ -220,7 +244,7 @@ impl<'a> Asked<'a> {
         let line = self.is_accepted(&words).then(|| format!("typelift {}", shown(&words)))?;
         // An option that led to the command, or whose value is in it, is not lost.
         let is_kept = |&(name, value): &Typed| {
-            let is_value = value.is_some_and(|value| value.split([',', ' ']).any(|part| line.contains(part)));
+            let is_value = value.is_some_and(|value| value.split([',', ' ', '/']).any(|part| line.contains(part)));
             let is_word = |words| [&*dashed(name), value.unwrap_or_default()].iter().any(|word| has_word(words, word));
             let is_same = |it: &str| it == meant || [it, meant].iter().all(|it| it.contains("before NAME"));
             let mut rows = rows().filter(|(_, row)| row.split('|').any(is_same));
@@ -234,9 +258,18 @@ impl<'a> Asked<'a> {
 
     /// The words after a command that was typed, if they are no options.
     fn positionals(&self, verb: &str) -> Vec<String> {
-        let Some(verb) = self.verb.filter(|it| it.get_name() == verb) else { return Vec::new() };
+        let Some(verb) = self.program.find_subcommand(verb) else { return Vec::new() };
         let reads = || verb.get_positionals().flat_map(|arg| arg.get_value_names().unwrap_or_default());
         let models = self.models();
+        if self.verb.is_none() && models.is_empty() {
+            // `explian stale-port`.
+            let words = || [verb.get_name()].into_iter().chain(self.rest());
+            let is_whole = fault(self.program, words()).is_none();
+            return words().skip(1).filter(|_| is_whole).map(str::to_owned).collect();
+        }
+        if self.verb.is_none_or(|it| it.get_name() != verb.get_name()) {
+            return Vec::new();
+        }
         let is_read =
             |word: &&str| models.contains(word) || reads().any(|name| !name.ends_with(".xml") && name != "COMMAND");
         let all = self.others().filter(|word| *word != verb.get_name()).filter(is_read).map(str::to_owned);
@@ -247,6 +280,9 @@ impl<'a> Asked<'a> {
     fn carry(&self, verb: &Command, option: Typed, words: &mut Vec<String>, example: Option<&str>) -> bool {
         let (name, value) = option;
         let is_set = library::get(name.trim_start_matches('-')).is_some();
+        if name == "-e" && value.is_some_and(|statement| !self.runs(statement)) {
+            return false;
+        }
         if is_off(value) || is_output(name) || is_model_option(name) || is_set {
             return true;
         }
@@ -286,7 +322,8 @@ impl<'a> Asked<'a> {
     }
 
     pub(super) fn own_or_similar(&self, verb: &Command, name: &str) -> Option<String> {
-        self.own(verb, name).or_else(|| similar(verb, name).iter().find_map(|other| self.own(verb, other)))
+        let similar = || similar(verb, name).into_iter().filter(|_| !is_negated(name));
+        self.own(verb, name).or_else(|| similar().find_map(|other| self.own(verb, &other)))
     }
 
     /// Adds an option to a command, or replaces its value. Returns false if the command refuses it with the others.
@@ -415,15 +452,11 @@ impl<'a> Asked<'a> {
         if words.iter().any(|word| !is_xml(word) && has_place(word)) {
             return true;
         }
-        let statements = words
-            .windows(2)
-            .filter(|pair| ["-e", "--statement"].contains(&&*pair[0]))
-            .map(|pair| format!("{}\n", pair[1]));
-        let runs = |script: Script| self.model().is_none_or(|model| script.run(model.clone()).is_ok());
+        let statements = words.windows(2).filter(|pair| ["-e", "--statement"].contains(&&*pair[0]));
         let is_overview = words.first().is_some_and(|word| is_xml(word));
-        statements.collect::<String>().parse().is_ok_and(runs)
-            && (is_overview
-                || fault(self.program, words.iter().map(String::as_str)).is_none_or(|error| error.exit_code() == 0))
+        let fault = fault(self.program, words.iter().map(String::as_str));
+        self.runs(&statements.map(|pair| format!("{}\n", pair[1])).collect::<String>())
+            && (is_overview || fault.is_none_or(|error| error.exit_code() == 0))
     }
 }
 
@@ -476,7 +509,7 @@ pub(super) fn valued(verb: &Command, option: &str) -> String {
 pub(super) fn refused(program: &Command, verb: &Command, options: &[String]) -> Option<Error> {
     let models: &[&str] = match verb.get_name() {
         "diff" | "verify" => &["a.xml", "b.xml"],
-        "why" => &["a.xml", "x"],
+        "why" if options.first().is_none_or(|option| option.starts_with('-')) => &["a.xml", "x"],
         _ => &["a.xml"],
     };
     let is_written = options.iter().all(|option| !DONE.contains(&&**option));

@@ -2,12 +2,12 @@
 
 use clap::Command;
 use typelift::findings::Diagnostic;
-use typelift::rewrite::Script;
+use typelift::rewrite::{Script, library};
 use typelift::{Layer, LayerId};
 
-use super::line::{shown, split};
+use super::Asked;
+use super::line::split;
 use super::words::{dashed, meanings, rows};
-use super::{Asked, DONE};
 use crate::input::element_type;
 
 impl Asked<'_> {
@@ -51,8 +51,11 @@ impl Asked<'_> {
     pub(super) fn as_statement(&self, verb: &Command, name: &str, value: Option<&str>) -> Option<Vec<String>> {
         let convert = self.program.find_subcommand("convert").filter(|_| verb.get_name() == "rewrite")?;
         let words = self.with_value(convert, &self.own_or_similar(convert, name)?, value)?;
-        let (end, shape) = words.get(1).filter(|_| words[0] == "--set-shape")?.rsplit_once('=')?;
-        Some(vec!["-e".to_owned(), format!("input {} : {}", quoted(end), self.with_type(end, shape)?)])
+        let statement = |pair: &[String]| {
+            let (end, shape) = pair.get(1).filter(|_| pair[0] == "--set-shape")?.rsplit_once('=')?;
+            Some(["-e".to_owned(), format!("input {} : {}", quoted(end), self.with_type(end, shape)?)])
+        };
+        words.chunks(2).map(statement).collect::<Option<Vec<_>>>().map(|statements| statements.concat())
     }
 
     /// A shape of an input after its type, as statements take it.
@@ -60,37 +63,30 @@ impl Asked<'_> {
         Some(format!("{}{shape}", self.type_of(input)?))
     }
 
-    /// The command with the statement that may be meant by one that cannot be read.
-    pub(super) fn restated(&self) -> Option<String> {
-        let mut statements = self.options().filter(|(name, _)| ["-e", "--statement"].contains(name));
+    /// The command with a statement that may be meant by one that cannot be read, or does not run on the model.
+    pub(super) fn restated(&self, wrong: &str) -> Option<String> {
+        let is_typed = self.values().any(|value| value == wrong) && !self.rest().any(|word| word == wrong);
+        let meant = self.statements(wrong).into_iter().filter(|meant| !is_typed || meant != wrong);
+        let mut lines = meant.filter_map(|meant| match meant.starts_with("convert --") {
+            true => self.said(&meant),
+            false => self.said(&format!("rewrite -e '{meant}'")).filter(|_| meant.parse::<Script>().is_ok()),
+        });
+        // `-e 'fold constants'`.
+        let word = wrong.replace(' ', "-");
+        let is_word = wrong.contains(' ') && (!meanings(&word).is_empty() || library::get(&word).is_some());
+        lines.next().or_else(|| self.verb_tip(&word).filter(|_| is_word))
+    }
+
+    /// The statement that was typed and does not run, with or without `-e`.
+    pub(super) fn statement(&self) -> Option<&str> {
+        let mut typed = self.options().filter(|(name, _)| ["-e", "--statement"].contains(name));
+        typed.find_map(|(_, value)| value.filter(|text| !self.runs(text))).or_else(|| self.rest().next())
+    }
+
+    /// True if a statement can be read, and runs on the model.
+    pub(super) fn runs(&self, statement: &str) -> bool {
         let runs = |script: Script| self.model().is_none_or(|model| script.run(model.clone()).is_ok());
-        let wrong = statements.find_map(|(_, value)| value.filter(|text| !text.parse().is_ok_and(runs)));
-        let bare = self.rest().next();
-        let wrong = wrong.or(bare)?;
-        let texts: Vec<_> = self.arguments.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-        let is_done = texts.iter().any(|word| DONE.contains(&&**word)) || self.output().is_some();
-        let output = ["-o", "OUT.xml"].into_iter().filter(|_| !is_done).map(str::to_owned);
-        let whole = |meant: String| -> Vec<_> {
-            let is_verb = meant.starts_with("convert --");
-            let others = texts.iter().skip(1).filter(|word| *word != wrong && !word.starts_with("-e"));
-            let words: Vec<_> = match is_verb {
-                true => split(&meant).into_iter().chain(others.cloned()).collect(),
-                false => texts
-                    .iter()
-                    .flat_map(|word| match word == wrong {
-                        true => ["-e".to_owned(), meant.clone()][usize::from(bare != Some(wrong))..].to_vec(),
-                        false => vec![word.clone()],
-                    })
-                    .collect(),
-            };
-            words.into_iter().chain(output.clone()).collect()
-        };
-        let is_read = |text: &String| {
-            text.starts_with("convert --") || (text != wrong || bare == Some(wrong)) && text.parse::<Script>().is_ok()
-        };
-        let meant = self.statements(wrong).into_iter().filter(is_read);
-        let line = meant.map(whole).find(|line| self.is_accepted(line))?;
-        Some(format!("typelift {}", shown(&line)))
+        statement.parse().is_ok_and(runs)
     }
 
     /// Statements that may be meant by one of other programs, the likeliest first.
@@ -111,6 +107,7 @@ impl Asked<'_> {
             let rest = rest.trim_start_matches(".layers").replace(['\'', '[', ']'], " ");
             format!("{} {}", verb.rsplit('.').next().unwrap_or(verb), rest.trim_start_matches('.'))
         });
+        let is_call = call.is_some();
         let plain =
             signs.iter().take(5).fold(call.unwrap_or_else(|| text.to_owned()), |it, sign| it.replace(sign, " "));
         let words = plain.split([' ', '=', ',', ':', '"']).filter(|word| !word.is_empty() && !FILLERS.contains(word));
@@ -149,14 +146,18 @@ impl Asked<'_> {
                 let whole = whole.and_then(|shape| self.with_type(a, shape));
                 let value = whole.as_deref().unwrap_or(value);
                 let places = [
-                    ("$BEFORE", &*quoted(&before)),
                     ("$VALUE", value),
                     ("$T", &element_type(of("T")).map(|ty| ty.to_string()).unwrap_or_default()),
                     ("$F", &self.type_of(a).unwrap_or_default()),
                     ("$A", &quoted(a)),
                     ("$B", &quoted(b)),
                 ];
-                found.push(places.iter().fold(start, |text, (place, name)| text.replace(place, name)));
+                let is_other = |place: &str| place != "$B" || !start.contains("$BEFORE");
+                let places = places.iter().filter(|(place, _)| is_other(place));
+                let text = places.fold(start.clone(), |text, (place, name)| text.replace(place, name));
+                // A tensor of another shape cannot replace the layer.
+                let all = [quoted(&before), "TENSOR".to_owned()].into_iter().take(1 + usize::from(is_call));
+                found.extend(all.map(|before| text.replace("$BEFORE", &before)));
             }
         }
         // `set stem.strides = [1,1]`.

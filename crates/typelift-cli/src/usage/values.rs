@@ -28,6 +28,9 @@ impl Asked<'_> {
             return None;
         }
         let lower = given.to_lowercase();
+        if option == "--rules" && library::get(&lower).is_some() {
+            return Some(vec!["--use".to_owned(), lower]);
+        }
         let mode = lower.replace('-', "_");
         let alias = scoped(option, |text| text == mode || is_like(text, &lower));
         if let Some(words) = alias.filter(|it| it.starts_with("--") && !it.contains('`') && !has_place(it)) {
@@ -126,7 +129,7 @@ impl Asked<'_> {
         let texts = texts.filter(|text| !text.is_empty());
         let dims: Vec<String> = texts.map(|text| if is_open(text) { "?" } else { text }.to_owned()).collect();
         // The size of an image is its height and its width.
-        let is_size = |own: &[String]| dims.len() == 1 && own.len() == 4;
+        let is_size = |own: &[String]| dims.len() == 1 && dims[0].len() > 1 && own.len() == 4;
         let is_same = |(a, b): (&String, &String)| a == b || [a, b].iter().any(|dim| dim.parse::<u64>().is_err());
         let is_end = |own: &[String]| own.len() >= dims.len() && own.iter().rev().zip(dims.iter().rev()).all(is_same);
         let fits = |own: &[String]| is_end(own) || is_size(own);

@@ -79,7 +79,15 @@ pub(super) fn is_slip(word: &str, name: &str) -> bool {
     let before = same(&mut word.chars().zip(name.chars()));
     let after = same(&mut word.chars().rev().zip(name.chars().rev())).min(longest - before);
     let is_beginning = before >= 3 && before == shortest || before > 3 && before + 1 >= name.len();
-    is_beginning || longest > 3 && (before > 0 || after + 1 == longest) && before + after + 2 >= longest
+    let sorted = |word: &str| {
+        let mut letters: Vec<_> = word.chars().collect();
+        letters.sort_unstable();
+        letters
+    };
+    // `phyton` has the letters of `python`.
+    let is_moved = before > 0 && sorted(&word) == sorted(&name);
+    let is_changed = (before > 0 || after + 1 == longest) && before + after + 2 >= longest;
+    is_beginning || is_moved || longest > 3 && is_changed
 }
 
 /// A word in small letters with dashes between its parts: `--save-engine` for `--saveEngine` and `--shape` for `-shape`.
@@ -103,6 +111,12 @@ pub(super) fn dashed(name: &str) -> String {
 /// The words of other programs without dashes.
 pub(super) fn known_words<'n>() -> impl Iterator<Item = &'n str> {
     general().flat_map(|(words, _)| words.split(' ').map(|word| word.trim_start_matches('-')))
+}
+
+/// True for an option that turns something off, such as `--disable-fusing`.
+pub(super) fn is_negated(name: &str) -> bool {
+    let long = dashed(name);
+    ["no-", "skip-", "disable-", "without-"].iter().any(|start| long.trim_start_matches('-').starts_with(start))
 }
 
 pub(super) fn has_word(words: &str, word: &str) -> bool {

@@ -402,6 +402,10 @@ const UNIX: &[&str] = &[
     "jq '.layers[] | select(.type==\"Relu\")' R",
     // Windows does not look whether the folder exists, nor at capitals.
     "check nosuch/../MODEL.xml",
+    "jq 'del(.layers[0])' R",
+    "'keys' R",
+    "more R",
+    "awk '/Relu/' R",
 ];
 
 /// Command lines with a slip in a word, an expression of another tool, or a near name.
@@ -745,10 +749,54 @@ const TOOLS: &[&str] = &[
     "rewrite R --remove-output mask -o o.xml",
 ];
 
+/// Command lines with an option in a word with its value, a misspelt name, or an expression of a program of the shell.
+const SHELL: &[&str] = &[
+    "--overwrite-input-shape image:1,3,32,32 R",
+    "-m model.onnx -o out",
+    "checkout R",
+    "extract R --inputs nrom --outputs probabilites",
+    "rewrite rules.rules R -o o.xml",
+    "diff --cached R HEAD",
+    "git diff R",
+    "grep -n head R",
+    "pip install typelift",
+    "tail -n 20 R",
+    "sed -n 1,20p R",
+    "sed -e s/stem/conv0/ R",
+    "verify R --onnxrt",
+    "promote f32 + i64",
+    "check models/repiared.xml",
+    "rewrite R -e 'Divide(x, c: const flaot) => Multiply(x, 1 / c)' -o o.xml",
+    "rewrite R -e 'Relux(x) => Abs(x)' -o o.xml",
+    "rewrite R -e 'cut norm .. haed' -o o.xml",
+    "rewrite R -e 'fold constants' -o o.xml",
+    "rewrite R -e 'del(.layers.head)' -o o.xml",
+    "rewrite R --use-all -o o.xml",
+    "rewrite R --rule fuse-gelu -o o.xml",
+    "verify R R --phyton=/opt/py",
+    "why R head --shapes",
+    "wyh R head",
+    "explian stale-port",
+    "completion zsh",
+    "onnx-graphsurgeon R --fold-constants",
+    "python -m onnxsim R o.xml",
+    "onnx.checker.check_model R",
+    "mo --input_model R --disable_nhwc_to_nchw",
+    "mo -m R --transform LowLatency2",
+    "mo --input_model R --input_shape [1,3,32,32],[1,100] --mean_values image[123,117,104]",
+    "check R --output report.sarif",
+    "diff M R --ignore weights",
+];
+
 #[cfg(unix)]
 #[test]
 fn tips_are_quoted_for_a_unix_shell() {
     insta::assert_snapshot!("unix", answers(UNIX));
+}
+
+#[test]
+fn words_of_a_shell_lead_to_the_whole_command() {
+    insta::assert_snapshot!("shell", answers(SHELL));
 }
 
 #[test]

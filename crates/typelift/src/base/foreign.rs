@@ -333,7 +333,10 @@ pub(crate) fn element_type(text: &str) -> Option<ElementType> {
         let mut near = ElementType::all().filter(|ty| *ty != ElementType::Dynamic);
         let first = word.get(..1).unwrap_or("?");
         let alike = near.clone().find(|ty| distance(ty.name(), word) <= 1 && ty.name().starts_with(first));
-        alike.or_else(|| near.find(|ty| nearest(word, [ty.name()]).is_some()))
+        let long =
+            |names: &[&'static str]| nearest(word, names.iter().copied().filter(|name| name.len() > 4)).is_some();
+        let other = || TYPES.iter().find(|(_, names)| long(names)).map(|&(ty, _)| ty);
+        alike.or_else(|| near.find(|ty| nearest(word, [ty.name()]).is_some())).or_else(other)
     })
 }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 use typelift_promote::ElementType;
 
 use super::{Cursor, Literal, NotationError};
-use crate::base::foreign::named_element_type;
+use crate::base::foreign;
 use crate::base::names::nearest;
 use crate::base::quoted::is_bare;
 use crate::model::graph::{Direction, IrVersion};
@@ -327,10 +327,7 @@ pub(crate) fn element_type(cursor: &mut Cursor) -> Result<ElementType, NotationE
     }
     ElementType::from_name(name).ok_or_else(|| {
         let error = cursor.error(start..cursor.at, format!("`{name}` is not an element type"));
-        let near = match ElementType::from_port_name(name).or_else(|| named_element_type(name)) {
-            Some(ty) => Some(ty.name()),
-            None => nearest(name, ElementType::all().map(ElementType::name)),
-        };
+        let near = foreign::element_type(name).map(ElementType::name);
         error.with_help("element types are f32, f16, bf16, i64, i32, u8, boolean, …").with_near(near)
     })
 }

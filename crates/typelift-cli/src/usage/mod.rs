@@ -14,18 +14,18 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Error};
 use typelift::Model;
 use typelift::findings::{Diagnostic, shell_word};
-use typelift::rewrite::{Script, library};
+use typelift::rewrite::library;
 
 use crate::failure::Failure;
 use crate::input::is_xml;
-use crate::{not_a_model, whole_command};
+use crate::{input, not_a_model, whole_command};
 pub(crate) use habits::is_no_file;
 use habits::{is_path, of_habit};
 use line::{argument, has, has_place, is_changing, refused, shown, split, takes, valued};
 use statements::sed;
 use words::{
-    dashed, is_like, is_model_option, is_off, is_output, is_program, is_slip, known_words, meanings, scoped, similar,
-    within,
+    dashed, is_like, is_model_option, is_negated, is_off, is_output, is_program, is_slip, known_words, meanings,
+    scoped, similar, within,
 };
 
 /// An option with its value.
@@ -125,7 +125,8 @@ pub(crate) fn failure(error: &Error, program: &mut Command, arguments: &[OsStrin
         _ => "`typelift -h` lists the commands".to_owned(),
     };
     let failure = Failure::new(message);
-    match (of_habit(arguments).or_else(|| tip(error, program, arguments)), meant) {
+    let near = of_habit(arguments).or_else(|| near_file(&failure, arguments));
+    match (near.or_else(|| tip(error, program, arguments)), meant) {
         (Some(tip), _) => failure.help(tip),
         (None, Some(near)) => {
             let wrong = text(error, ContextKind::InvalidValue).unwrap_or_default();
@@ -137,10 +138,21 @@ pub(crate) fn failure(error: &Error, program: &mut Command, arguments: &[OsStrin
 
 /// Adds advice to the failure of a command that the parser has accepted.
 pub(crate) fn after_run(failure: Failure, arguments: &[OsString]) -> Failure {
-    match of_run(arguments) {
+    match near_file(&failure, arguments).or_else(|| of_run(arguments)) {
         Some(advice) => failure.helped(advice),
         None => completed(failure, arguments),
     }
+}
+
+/// The command with a file of a similar name, for one that does not exist.
+fn near_file(failure: &Failure, arguments: &[OsString]) -> Option<String> {
+    let file = failure.said().split_once("cannot read `")?.1.split('`').next()?;
+    let path = Path::new(file);
+    let is_other =
+        path.is_symlink() || path.ancestors().skip(1).any(Path::is_file) || not_a_model::is_other_format(file);
+    let ending = path.extension().filter(|_| !is_other)?;
+    let near = input::near_file(path, |name| Path::new(name).extension() == Some(ending)).filter(|_| !path.exists())?;
+    line_with(file, &near.to_string_lossy(), arguments)
 }
 
 /// Advice about words that the parser accepts, for a command that failed.
@@ -158,8 +170,16 @@ fn of_run(arguments: &[OsString]) -> Option<String> {
     match verb {
         _ if asked.is_moved => asked.said(verb),
         "verify" if asked.options().any(is_row) => asked.said(verb),
-        "rewrite" if let Some(line) = asked.restated() => Some(format!("write `{line}`")),
+        "rewrite" if let Some(tip) = asked.statement().and_then(|wrong| asked.restated(wrong)) => Some(tip),
         "show" if is_operation() => asked.said(verb),
+        // `check MODEL.xml -o report.sarif`.
+        "check"
+            if let Some((file, format)) = asked.output().and_then(|it| Some((it, it.rsplit_once('.')?.1)))
+                && FORMATS.contains(&format) =>
+        {
+            let model = shell_word(asked.models().first()?);
+            Some(format!("write `typelift check --format {format} {model} > {}`", shell_word(file)))
+        }
         "convert" | "rewrite" | "check" | "stats" | "infer" => {
             let is_unknown = |word: &&str| *word != verb && !is_xml(word) && !Path::new(word).exists();
             let word = asked.others().find(is_unknown)?;
@@ -213,9 +233,9 @@ fn tip(error: &Error, program: &Command, arguments: &[OsString]) -> Option<Strin
 impl Asked<'_> {
     fn tip(&self, error: &Error) -> Option<String> {
         // `-m model.onnx -o out`.
-        let mut files = self.values().filter_map(not_a_model::file).filter(|advice| advice.contains("OpenVINO IR"));
-        if let Some(advice) = files.next().filter(|_| self.models().is_empty()) {
-            return Some(advice);
+        let mut files = self.values().filter(|file| not_a_model::is_other_format(file));
+        if let Some(file) = files.next().filter(|_| self.models().is_empty()) {
+            return not_a_model::file(file);
         }
         let wrong = text(error, ContextKind::InvalidArg);
         match error.kind() {
@@ -298,13 +318,13 @@ impl Asked<'_> {
             let line = if is_whole { None } else { self.line(own) };
             Some(line.map_or(advice.clone(), |line| format!("{advice}: `{line}`")))
         };
-        let is_negated = ["no-", "skip-", "disable-", "without-"].iter().any(|start| long.starts_with(start));
-        let negated = || is_negated.then(only_asked).flatten();
+        let negated = || is_negated(name).then(only_asked).flatten();
         let is_begun = |name: &&str| *name == long || long.len() > 3 && name.starts_with(long);
         let begun = || self.verbs().map(Command::get_name).find(is_begun).and_then(|verb| self.said(verb));
         // A similar word of another command is too little, unless both change a model.
         let is_near = |other: &String| is_changing(own) || self.own(verb, other).is_some();
-        let is_whole = |tip: &String| split(tip).iter().all(|word| is_xml(word.trim_matches('`')) || !has_place(word));
+        let is_typed = |word: &str| is_xml(word) || self.values().any(|value| value == word);
+        let is_whole = |tip: &String| split(tip).iter().all(|it| is_typed(it.trim_matches('`')) || !has_place(it));
         let near =
             || similar(verb, name).into_iter().filter(is_near).find_map(|other| meaning(&other).filter(is_whole));
         meaning(&dashed).or_else(negated).or_else(begun).or_else(near).or_else(|| {
@@ -415,19 +435,17 @@ impl Asked<'_> {
     }
 
     fn verb_tip(&self, word: &str) -> Option<String> {
-        if let Some(text) = self.values().find(|text| sed(text).is_some()).filter(|_| word == "sed") {
-            let is_read = |meant: &String| meant.starts_with("convert --") || meant.parse::<Script>().is_ok();
-            let mut statements = self.statements(text).into_iter().filter(is_read);
-            return statements.find_map(|meant| match meant.starts_with("convert --") {
-                true => self.said(&meant),
-                false => self.said(&format!("rewrite -e '{meant}'")),
-            });
+        if word == "sed" {
+            let text = self.values().find(|text| sed(text).is_some());
+            return text.map_or_else(|| self.said("show | sed"), |text| self.restated(text));
         }
         if is_path(word) && !Path::new(word).exists() {
             return self.said(meanings("jq").first()?);
         }
         // `torch.onnx.export`.
-        let word = word.rsplit('.').next().filter(|_| word.matches('.').count() > 1).unwrap_or(word);
+        let (module, call) = word.split_once('.').unwrap_or_default();
+        let call = call.split('(').next().and_then(|call| call.rsplit('.').next());
+        let word = call.filter(|_| is_program(module) && not_a_model::file(word).is_none()).unwrap_or(word);
         if self.output().is_some_and(|output| output.ends_with(".onnx")) {
             return meanings("tf2onnx").pop().map(str::to_owned);
         }
@@ -452,7 +470,8 @@ impl Asked<'_> {
         let near = |name: &&str| is_slip(word, name);
         let nearest = typelift::near(word, names()).filter(|name| near(&&**name));
         if let Some(name) = nearest.or_else(|| names().find(near).map(str::to_owned)) {
-            return if self.models().is_empty() { Some(format!("did you mean `{name}`?")) } else { self.said(&name) };
+            let is_alone = self.models().is_empty() && self.rest().all(|it| it == word);
+            return if is_alone { Some(format!("did you mean `{name}`?")) } else { self.said(&name) };
         }
         let lower = dashed(word);
         let within = within(word, known_words()).filter(|other| other != word);
@@ -474,6 +493,7 @@ impl Asked<'_> {
         // The command of another program follows its name: `surgeon extract`.
         let words = || self.others().skip_while(|it| *it != word).take_while(|it| !is_xml(it));
         let of_program = || words().filter(|it| !is_program(it)).find_map(named).or_else(|| words().find_map(named));
+        let of_program = || of_program().or_else(|| self.conversion());
         let meant = is_program(word).then(of_program).flatten().or_else(|| named(word))?;
         let (is_run, is_import) = (meanings("run").contains(&meant), meanings("ovc").contains(&meant));
         if is_import && word != "export" && !self.models().is_empty() {
@@ -507,7 +527,16 @@ impl Asked<'_> {
         let options =
             self.options().filter(|(name, value)| !is_output(name) && !is_model_option(name) && !is_off(*value));
         let options: Vec<_> = options.map(|(name, _)| name).collect();
-        let statements = options.iter().flat_map(|name| meanings(name)).filter(|meant| meant.starts_with("rewrite "));
+        let mut statements =
+            options.iter().map(|name| meanings(name)).filter(|it| it.iter().any(|it| it.starts_with("rewrite ")));
+        // The last meaning is advice for a model that no statement fits.
+        if let Some(other) = statements
+            .clone()
+            .find(|it| it.iter().all(|meant| !meant.starts_with("rewrite ") || self.line(meant).is_none()))
+        {
+            return other.last().copied();
+        }
+        let statements = statements.by_ref().flatten().filter(|meant| meant.starts_with("rewrite "));
         let is_own = |name: &&str| self.own_or_similar(convert, name).is_some_and(|own| !own.starts_with("--for"));
         let own = options.iter().any(is_own).then_some("convert");
         self.best(own.into_iter().chain(statements))
