@@ -65,18 +65,19 @@ impl<'a> Figures<'a> {
                 *form.stored.entry(element_type).or_default() += bytes;
             } else {
                 *operations.entry(layer.ty()).or_default() += 1;
-                let settings: Vec<&str> = layer.operation().into_iter().flat_map(|it| it.settings()).collect();
-                for attribute in layer.attributes().iter().filter(|it| settings.contains(&it.name())) {
+                let operation = layer.operation();
+                let is_setting = |name: &str| operation.is_some_and(|it| it.settings().any(|setting| setting == name));
+                for attribute in layer.attributes().iter().filter(|it| is_setting(it.name())) {
                     *words.entry((layer.ty(), attribute.name(), attribute.value())).or_default() += 1;
                 }
             }
             if self.is_data(layer.id()) {
                 layer.outputs().iter().for_each(|port| *form.computed.entry(port.element_type()).or_default() += 1);
                 let feeds = self.graph.feeds(layer.id()).into_iter().flatten().map(|(it, _)| it.id());
-                let (inner, outer): (Vec<_>, Vec<_>) =
-                    feeds.filter(|&id| self.is_data(id)).partition(|id| own.contains(id));
-                form.joins += usize::from(!inner.is_empty() && !outer.is_empty());
-                form.sums += usize::from(layer.ty() == "Add" && inner.len() + outer.len() > 1);
+                let mut counts = [0, 0];
+                feeds.filter(|&id| self.is_data(id)).for_each(|id| counts[usize::from(own.contains(&id))] += 1);
+                form.joins += usize::from(!counts.contains(&0));
+                form.sums += usize::from(layer.ty() == "Add" && counts.iter().sum::<usize>() > 1);
             }
             macs = macs.and(ops::macs(self.graph, layer));
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::Block;
 use crate::base::hash::{self, HashMap, HashSet};
+use crate::explain::diff::values::{FEW, shown};
 use crate::infer::blocks::{Role, SEPARATORS, module_of, number_of, plain, values};
 use crate::model::graph::{Graph, Layer, LayerId, LayerMap, Output};
 use crate::model::weights::Weights;
@@ -121,12 +122,14 @@ pub(super) fn of(flow: Flow<'_>, siblings: &[&Block]) -> Vec<Wiring> {
         let equal: HashSet<LayerId> = equal.collect();
         let block = plain(&siblings[at].name);
         let module = |layer: &Layer| hash::of(module_of(layer.name(), block).map(|name| &name[block.len()..]));
-        let word = |layer: &Layer| match pattern(layer.name(), block) {
-            end if layer.inputs().is_empty() && patterns.keys().any(|it| letters(it).eq(letters(&end))) => {
-                hash::of(end)
+        let word = |layer: &Layer| {
+            let is_end = !patterns.is_empty() && layer.inputs().is_empty();
+            let end = is_end.then(|| pattern(layer.name(), block));
+            match end.filter(|end| patterns.keys().any(|it| letters(it).eq(letters(end)))) {
+                Some(end) => hash::of(end),
+                None if equal.contains(&layer.id()) => module(layer),
+                None => 0,
             }
-            _ if equal.contains(&layer.id()) => module(layer),
-            _ => 0,
         };
         if !equal.is_empty() || !patterns.is_empty() {
             wiring.layers = hashes(&word);
@@ -251,14 +254,12 @@ pub(super) fn misnumbered(flow: Flow<'_>, blocks: &[&Block]) -> Vec<Option<Strin
     let odd = blocks.iter().map(|block| {
         let own = plain(&block.name);
         let layers = block.layers.iter().filter_map(|&id| flow.graph.layer(id));
-        let mut read =
+        let read =
             layers.flat_map(|layer| flow.graph.feeds(layer.id()).into_iter().flatten().map(move |it| (layer, it.0)));
-        read.find_map(|(layer, source)| {
+        let mut stored = read.filter(|(_, source)| flow.roles.get(source.id()) == Some(&Role::Stored));
+        stored.find_map(|(layer, source)| {
             let name = plain(source.name());
-            let is_odd = |inner: &&str| {
-                flow.roles.get(source.id()) == Some(&Role::Stored) && name.strip_prefix(own) != Some(inner)
-            };
-            let inner = inner_of(name, own).filter(is_odd)?;
+            let inner = inner_of(name, own).filter(|inner| name.strip_prefix(own) != Some(inner))?;
             let existing = existing.get_or_insert_with(|| flow.graph.layers().map(|it| plain(it.name())).collect());
             let has_own = HashSet::contains(existing, &*format!("{own}{inner}"));
             has_own.then(|| format!("`{}` reads `{name}`, a constant of another block", plain(layer.name())))
@@ -279,34 +280,26 @@ pub(super) fn odd_constants(flow: Flow<'_>, blocks: &[&Block]) -> Vec<Vec<String
     }
     let mut found = vec![Vec::new(); blocks.len()];
     for (inner, layers) in places {
-        let values = |layer: &Layer| (values(layer) < MANY).then(|| layer.numbers(flow.weights)).flatten();
-        let port = |layer: &'_ Layer| layer.outputs().first().map(|port| (port.element_type(), port.shape().clone()));
-        let is = |one: &Layer, other: &Layer| port(one) == port(other) && values(one) == values(other);
+        let is = |one: &Layer, other: &Layer| {
+            let types = [one, other].map(|it| it.outputs().first().map(|port| (port.element_type(), port.shape())));
+            types[0] == types[1] && (values(one) > FEW || one.bytes(flow.weights) == other.bytes(flow.weights))
+        };
         let count = |it: &Layer| layers.iter().filter(|(_, other)| is(it, other)).count();
         // The usual one is among any two of three.
-        let usual = layers
-            .iter()
-            .take(2)
-            .map(|&(_, it)| it)
-            .max_by_key(|it| count(it))
-            .filter(|it| count(it) * 3 >= blocks.len() * 2);
+        let first = layers.iter().take(2).map(|&(_, it)| it).max_by_key(|it| count(it));
+        let Some(usual) = first.filter(|it| count(it) * 3 >= blocks.len() * 2) else { continue };
         let text = |layer: &Layer| {
-            let values = values(layer).into_iter().flatten().map(|value| value.to_string()).collect::<Vec<_>>();
             let port = layer.outputs().first().map(ToString::to_string).unwrap_or_default();
-            if values.is_empty() { port } else { format!("{port} = {}", values.join(", ")) }
+            port + &shown(layer, flow.weights)
         };
-        for (at, layer) in layers.iter().filter(|(_, layer)| usual.is_some_and(|usual| !is(layer, usual))) {
+        for (at, layer) in layers.iter().filter(|(_, layer)| !is(layer, usual)) {
             let name = inner.trim_start_matches(SEPARATORS);
-            found[*at]
-                .extend(usual.map(|usual| format!("`{name}` is {}, in its siblings {}", text(layer), text(usual))));
+            found[*at].push(format!("`{name}` is {}, in its siblings {}", text(layer), text(usual)));
         }
     }
     found.iter_mut().filter(|words| words.len() > 2).for_each(Vec::clear);
     found
 }
-
-/// The least number of values of a constant that is not read.
-const MANY: u64 = 5;
 
 /// The rest of a name after the name of a block or of its sibling: `.q.weight` of `layers.4.q.weight` for `layers.3`.
 fn inner_of<'a>(name: &'a str, block: &str) -> Option<&'a str> {

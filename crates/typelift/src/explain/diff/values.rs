@@ -74,9 +74,11 @@ pub(super) fn bytes_of(constant: &Layer, weights: &Weights) -> Option<Vec<u8>> {
     weights.read(number("offset")?, usize::try_from(number("size")?).ok()?)
 }
 
+/// The largest number of values of a constant whose values are shown.
+pub(crate) const FEW: u64 = 8;
+
 /// Formats the values of a small constant: ` = [1, 2]`.
-pub(super) fn shown(constant: &Layer, weights: &Weights) -> String {
-    const FEW: u64 = 8;
+pub(crate) fn shown(constant: &Layer, weights: &Weights) -> String {
     let count = constant.outputs().first().and_then(|port| port.shape().element_count());
     let numbers = count.filter(|&count| count <= FEW).and_then(|_| constant.numbers(weights));
     numbers.map_or_else(String::new, |numbers| {
