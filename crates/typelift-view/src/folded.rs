@@ -115,7 +115,7 @@ fn shared(a: &str, b: &str) -> usize {
 /// Escapes a JSON string, so that it cannot end a script element. Characters that change the direction of a line are
 /// shown as escapes.
 fn escaped(json: &str) -> Cow<'_, str> {
-    if json.is_ascii() && !json.contains('<') && !json.contains('\x7f') {
+    if json.bytes().all(|byte| byte < b'\x7f' && byte != b'<') {
         return json.into();
     }
     let mut text = String::new();

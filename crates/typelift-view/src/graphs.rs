@@ -448,6 +448,9 @@ impl<'a> Stored<'a> {
     fn parts(&self, graph: &Graph, is_quantized: bool) -> Vec<(&'a Layer, &'static str)> {
         let mut constants: Vec<&Layer> =
             self.layers.iter().copied().filter(|layer| ops::kind(layer) == LayerKind::Constant).collect();
+        if constants.len() < 2 {
+            return Vec::new();
+        }
         let main = self.way.first().map(|layer| layer.id());
         constants.sort_by_key(|layer| Some(layer.id()) != main);
         let mut known = HashMap::<LayerId, &'static str>::default();
@@ -469,9 +472,6 @@ impl<'a> Stored<'a> {
                 };
                 known.extend(feed.map(|feed| (feed.layer, part)));
             }
-        }
-        if constants.len() < 2 {
-            return Vec::new();
         }
         let main_part = if is_quantized { "codes" } else { "stored values" };
         known.extend(main.map(|main| (main, main_part)));
@@ -523,7 +523,7 @@ fn constant(model: &Model, layer: &Layer, port: &OutputPort, stored: &Stored<'_>
         let layers = if count == 1 { "layer" } else { "layers" };
         return format!("{} {port} (shape arithmetic, {count} {layers})", layer.name());
     }
-    let way = stored.weights().filter(|_| stored.way.len() > 1).map(|(_, way)| format!(" ({way})"));
+    let way = if stored.way.len() > 1 { stored.weights() } else { None }.map(|(_, way)| format!(" ({way})"));
     format!("{} {port}{}{}", layer.name(), values.unwrap_or_default(), way.unwrap_or_default())
 }
 
@@ -579,5 +579,17 @@ pub(crate) fn brief(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(LONG) {
         Some((end, _)) => format!("{}… ({} bytes)", &text[..end], text.len()).into(),
         None => text.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use typelift::promote::ElementType;
+
+    #[test]
+    fn a_number_has_the_digits_of_its_type() {
+        let texts =
+            [(0.1_f32.into(), ElementType::F32), (f64::from(f32::MIN), ElementType::F32), (0.1, ElementType::F64)];
+        assert_eq!(texts.map(|(value, ty)| super::number(value, ty)), ["0.1", "-3.4028235e38", "0.1"]);
     }
 }

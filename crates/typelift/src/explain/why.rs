@@ -450,10 +450,10 @@ impl<'a> RuleTrial<'a, '_> {
         let inputs = self.ports.iter().map(|port| (port.element_type(), port.shape())).collect();
         let question = (std::ptr::from_ref(self.operation), &self.layer.attributes[..], inputs);
         // A layer that is refused may differ in the values of its constants.
-        let trials = match known.get(&question).filter(|_| as_it_is.is_ok()) {
-            Some(trials) => trials.clone(),
-            None => Trials { by_attribute: self.by_attribute(), by_inputs: self.by_inputs(&values) }.into(),
-        };
+        if let Some(trials) = known.get(&question).filter(|_| as_it_is.is_ok()) {
+            return Answers { as_it_is, trials: trials.clone() };
+        }
+        let trials = Rc::new(Trials { by_attribute: self.by_attribute(), by_inputs: self.by_inputs(&values) });
         if as_it_is.is_ok() {
             known.insert(question, trials.clone());
         }

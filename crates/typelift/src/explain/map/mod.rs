@@ -292,15 +292,21 @@ impl Row {
 
 /// Merges equal neighbouring blocks.
 fn fold(rows: Vec<Row>) -> Vec<Row> {
-    let mut folded: Vec<(Row, Row)> = Vec::new();
+    let mut folded: Vec<Vec<Row>> = Vec::new();
     for row in rows {
         match folded.last_mut() {
-            Some((first, all)) if first.is_like(&row) => all.extend(row),
-            _ => folded.push((row.clone(), row)),
+            Some(alike) if alike[0].is_like(&row) => alike.push(row),
+            _ => folded.push(vec![row]),
         }
     }
-    let named = folded.into_iter().map(|(first, mut row)| {
-        if let [_, .., last] = &row.parts[..] {
+    let joined = folded.into_iter().flat_map(|alike| {
+        alike.into_iter().reduce(|mut row, next| {
+            row.extend(next);
+            row
+        })
+    });
+    let named = joined.map(|mut row| {
+        if let [first, .., last] = &row.parts[..] {
             let number = last.name.rsplit(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
             row.name = format!("{}–{number}", first.name);
         }
