@@ -11,6 +11,8 @@
   expect("the page is as wide as the window", document.documentElement.scrollWidth <= innerWidth);
   expect("with an error the findings are first", !errors || data.before || tab === "findings" && by("side").querySelector(".error") && by("tabs").querySelector(".count.error"));
   readable();
+  const usual = data.map.flatMap(({ computed }) => Object.entries(computed)).reduce((sums, [type, count]) => sums.set(type, (sums.get(type) ?? 0) + count), new Map()), [most] = [...usual].sort((a, b) => b[1] - a[1])[0] ?? [];
+  expect("the most frequent type is grey", data.before || !COLORS[most] || ["#7c8a9d", "#8b99ab"].includes(getComputedStyle(document.documentElement).getPropertyValue("--t-" + most)));
   expect("a box is drawn", document.querySelectorAll(".node .body").length > 0);
   turn("map");
   expect("each stored type is on the map", data.before || data.map.flatMap((row) => row.weights).every(({ element_type }) => by("side").textContent.includes(element_type)));
@@ -261,6 +263,8 @@
   expect("the search takes sizes", hits.length || ![...entries].some((entry) => entry.bytes));
   const stored = data.map.flatMap((row) => row.weights)[0]?.element_type;
   if (stored && !data.outline) { seek(stored); expect(`the search finds ${stored}`, hits.length); }
+  const whole = layers.find((node) => node.outputs.length === 1 && tensorBytes(...node.outputs[0]) && !data.outline);
+  if (whole) { seek(whole.path); expect("hits have sizes", hits.find(({ item, constant }) => item === whole && !constant)?.note.endsWith(` · ${size(tensorBytes(...whole.outputs[0]))}`)); }
   seek("");
 
   // Each tenth of the constants, by name, with the path of its value.
@@ -274,6 +278,7 @@
     expect("the rest is dimmed", [...canvas.querySelectorAll(".node:not(.off):not(.open)")].every((box) => lit.has(itemAt(box))));
     // A layer without a box opened its consumer, which answered for it.
     expect(`${held} is said to have no box`, !isHeld(held) || by("details").querySelector(".closed b")?.textContent === held);
+    expect(`other uses of ${held} are links`, path.others.slice(0, 6).every((node) => links.some(({ title }) => title === node.path)));
     if (values.has(held)) expect(`the values of ${held} are shown`, by("details").querySelector(`.values[open]`)?.textContent.includes("minimum"));
     links.at(-1)?.click();
     expect("a step of the path is a link", selected !== null);
@@ -281,6 +286,16 @@
   follow(null);
   // A consumer of a tensor lists it among its inputs, and the tensor lists its consumers.
   expect("wires can be followed both ways", layers.every((node) => node.inputs.every((input) => !input.from || !places.has(input.from) || node.only === "before" || users.get(input.from)?.has(node.path))));
+
+  // What ran in another type is counted, and each block has the types of its layers, with a box or without.
+  if (runs.length) {
+    turn("run");
+    const counts = [...by("side").querySelectorAll("summary")].map(({ textContent }) => Number(textContent.match(/^([\d,]+) layers? ran in another type/)?.[1].replaceAll(",", "") ?? 0));
+    const own = data.runs.flatMap(({ layers }) => layers).filter(({ path, type }) => type && places.has(path) && typeOf(places.get(path), null) !== type);
+    expect("layers that ran in another type are counted", counts.reduce((sum, count) => sum + count, 0) === own.length);
+    turn("map");
+    for (const { path, type } of runs[0].layers.values()) if (type && places.get(path)?.group !== undefined) expect(`${path} ran in ${type}, as its block`, [...blockAt.values()].some((block) => block.members.some((node) => node.path === path) && computedIn(block).some(([known]) => known === type)));
+  }
 
   if (data.before && allChanges()) await comparison();
   else if (data.before) { turn("changes"); expect("equal models have no changes", by("side").textContent.includes("No changes")); }
@@ -295,6 +310,16 @@
       entry.querySelector("a")?.click();
       expect(`the change ${entry.textContent.slice(0, 40)} is shown`, !data.both || selected && spots.has(standIn(selected)));
     }
+    turn("map");
+    const rows = [...by("side").querySelectorAll("li.row.differing a")].map(({ title }) => title);
+    expect("blocks with changes inside are listed as changed", data.outline || data.graphs[0].groups.every((group) => group.parent !== undefined || !groupAt.has(group.path) || !inside.get(groupAt.get(group.path))?.changed || rows.includes(group.name)));
+    expect("bypassed blocks are listed as changed", data.changes.every(({ bypassed }) => !bypassed || rows.includes(bypassed)));
+    expect("types of both models are in the legend", data.map_before.every(({ computed }) => Object.keys(computed).every((type) => by("legend").textContent.includes(type))));
+    split(true);
+    for (const [{ item }, element] of data.both ? [...panes.find(({ side }) => side === SIDES.before).shown] : []) {
+      if (item.kind === "group" && !item.open && item.was?.computed) expect(`${item.path} computed as before`, element.textContent.includes(`computed ${item.was.computed[0][0]}`) || !element.querySelector("text.type"));
+    }
+    turn("changes");
     expect("the story has at most five lines", data.story.length > 0 && data.story.length <= 5);
     // A rewired input has both sources whole, and a red and a green arrow that stay, with both ends in view.
     for (const change of data.both ? data.changes.filter((change) => change.kind === "input" && layers.some((node) => node === boxOf(change) && endsOf(node).length)).slice(0, 3) : []) {

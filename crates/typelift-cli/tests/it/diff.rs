@@ -329,3 +329,56 @@ fn the_first_value_that_differs_has_its_index_and_both_numbers() {
     assert_eq!(diff.changes[0].values.as_ref().unwrap().first.as_deref(), Some("[2,2]: 0.1 → 0.7"));
     assert_eq!(diff.story(), ["changed: values of Const f32 in w, 1 of 9 values, at most 0.6"]);
 }
+
+/// Each of these rules of the story was right in one model and had no test.
+#[test]
+fn a_story_names_blocks_families_and_tensors() {
+    let model = |text: &str| {
+        let mut model = typelift::Model::from_text(text).unwrap();
+        assert_eq!(typelift::infer(&mut model), [], "{text}");
+        model
+    };
+    let convolution = |auto_pad: &str| {
+        format!(
+            "x = Parameter : f32[1,1,4,4]\nw = Const([1,1,1,1,1,1,1,1,1]) : f32[1,1,3,3]\ny = Convolution(x, w) {{strides=[1,1], \
+             dilations=[1,1], pads_begin=[1,1], pads_end=[1,1], auto_pad={auto_pad}}}\nz = Result(y)\n"
+        )
+    };
+    // Four blocks; one of them reads the block of this number.
+    let chain = |family: &str, first: &str, odd: Option<(usize, usize)>, act: &str| {
+        let block = |at: usize| {
+            let before = odd.filter(|&(reader, _)| reader == at).map_or(at, |(_, read)| read + 1);
+            let input = before.checked_sub(1).map_or(first.to_owned(), |before| format!("{family}.{before}.out"));
+            let name = format!("{family}.{at}");
+            format!(
+                "{name}.a = {act}({input})\n{name}.b = Abs({name}.a)\n{name}.c = Sin({name}.b)\n{name}.out = Exp({name}.c)\n"
+            )
+        };
+        (0..4).map(block).collect::<String>()
+    };
+    let one =
+        |odd| format!("x = Parameter : f32[2]\n{}y = Result(m.layers.3.out)\n", chain("m.layers", "x", odd, "ReLU"));
+    let two = |act: &str| {
+        let (encoder, decoder) =
+            (chain("m.encoder.layers", "x", None, act), chain("m.decoder.layers", "m.encoder.layers.3.out", None, act));
+        format!("x = Parameter : f32[2]\n{encoder}{decoder}y = Result(m.decoder.layers.3.out)\n")
+    };
+    let [long, short] = ["a = ReLU(x)\nb = Abs(a)\nc = Sin(b)\ny = Exp(c)", "y = Exp(x)"]
+        .map(|it| format!("x = Parameter : f32[2]\n{it}\nz = Result(y)\n"));
+    let families = ["encoder", "decoder"]
+        .map(|family| format!("changed: operation of Tanh Relu → Tanh, in each of {family}.layers.0–3"));
+    let families = families.each_ref().map(String::as_str);
+    let rows: [(String, String, &[&str]); 4] = [
+        (
+            convolution("explicit"),
+            convolution("same_upper"),
+            &["changed: auto_pad of Convolution explicit → same_upper"],
+        ),
+        (long, short, &["removed: ReLU : f32", "removed: Abs : f32", "removed: Sin : f32"]),
+        (one(None), one(Some((2, 0))), &["bypassed: m.layers.1"]),
+        (two("ReLU"), two("Tanh"), &families),
+    ];
+    for (before, after, story) in rows {
+        assert_eq!(typelift::diff(&model(&before), &model(&after)).story(), story);
+    }
+}

@@ -49,7 +49,7 @@ const color = (type) => `var(--t-${COLORS[type] ? type : "other"})`;
 // The colours of both themes. The most frequent type of the model is grey, so that the others stand out.
 function palette() {
   const counts = {};
-  for (const [type, count] of (data.map_before ?? data.map).flatMap(({ computed }) => Object.entries(computed))) counts[type] = (counts[type] ?? 0) + count;
+  for (const [type, count] of (data.before ? data.map_before : data.map).flatMap(({ computed }) => Object.entries(computed))) counts[type] = (counts[type] ?? 0) + count;
   const usual = Object.keys(counts).reduce((most, type) => counts[type] > (counts[most] ?? 0) ? type : most, "");
   const rules = (dark) => Object.entries(COLORS).map(([type, hues]) => `--t-${type}:${type === usual ? dark ? "#8b99ab" : "#7c8a9d" : hues[dark]}`).join(";");
   document.querySelector("style").append(`:root{${rules(0)}}:root.dark{${rules(1)}}`);
@@ -176,19 +176,19 @@ function circles(graph, isKept) {
 // Puts each layer into its innermost group. Groups with few boxes are left out.
 function gather(graph) {
   const has = graph.groups.some((group) => group.number !== undefined);
-  for (const group of graph.groups) Object.assign(group, { kind: "group", graph, items: [], boxes: 0, open: false, up: graph });
+  for (const group of graph.groups) Object.assign(group, { kind: "group", graph, items: [], members: [], open: false, up: graph });
   const isEnd = (node) => ["Parameter", "Result", "ReadValue", "Assign"].includes(node.op);
   for (const node of graph.nodes) {
     let at = node.group;
     if (at !== undefined && graph.groups[at].number === undefined && graph.groups[at].parent === undefined && isEnd(node)) at = undefined;
     node.group = at;
-    for (; at !== undefined; at = graph.groups[at].parent) graph.groups[at].boxes++;
+    for (; at !== undefined; at = graph.groups[at].parent) graph.groups[at].members.push(node);
   }
   const isKept = (group) => {
     if (data.outline) return true;
-    if (group.parent !== undefined) return group.boxes >= LEAST && group.boxes < (graph.groups[group.parent].boxes || 0);
-    if (group.number !== undefined) return group.boxes >= LEAST;
-    return has && group.boxes >= LEAST_AROUND && /^(before|between|after|block) /.test(group.name);
+    if (group.parent !== undefined) return group.members.length >= LEAST && group.members.length < graph.groups[group.parent].members.length;
+    if (group.number !== undefined) return group.members.length >= LEAST;
+    return has && group.members.length >= LEAST_AROUND && /^(before|between|after|block) /.test(group.name);
   };
   const kept = new Map(), circular = circles(graph, isKept);
   const keeper = (at) => {
@@ -285,12 +285,10 @@ const runs = data.runs.map((run) => ({
 
 // The types in which the layers of a group computed, the most frequent first: as a plugin ran them, or else as inferred.
 function computedIn(group, run = runs[0]) {
-  if (!run || !group.items) return group.computed ?? [];
-  const counts = new Map(), pending = [...group.items];
-  for (let item; (item = pending.pop());) {
-    const type = item.kind === "layer" && run.layers.get(item.path)?.type;
+  const counts = new Map();
+  for (const { path } of run && group.members || []) {
+    const type = run.layers.get(path)?.type;
     if (type) counts.set(type, (counts.get(type) ?? 0) + 1);
-    pending.push(...item.items ?? []);
   }
   return counts.size ? [...counts].sort((a, b) => b[1] - a[1]) : group.computed ?? [];
 }

@@ -74,7 +74,7 @@ function groupLines(group, item = group) {
   const stored = group.weights?.reduce((sum, [, bytes]) => sum + bytes, 0) ?? 0;
   const facts = [plural(group.layers, "layer"), stored ? size(stored) : null, group.macs ? operations(group).replace("at least", "≥") : null];
   const list = [{ kind: "name", text: facts.filter(Boolean).join(" · ") }];
-  const computed = computedIn(item).map(([type]) => type).join(", "), kept = (group.weights ?? []).map(([type]) => type).join(", ");
+  const computed = computedIn(group).map(([type]) => type).join(", "), kept = (group.weights ?? []).map(([type]) => type).join(", ");
   const both = [kept ? `stored ${kept}` : "", computed ? computedWord + computed : ""].filter(Boolean).join(" · ");
   if (both) list.push({ kind: "type", text: both });
   if (group.differs?.length) list.push({ text: ofModel(group.differs[0]) + (group.differs.length > 1 ? ` (+${group.differs.length - 1})` : ""), ...(differsClass(group.differs[0]) === "faint" ? { kind: "name" } : { kind: "badge", of: "warning" }) });
@@ -185,7 +185,7 @@ function setOpen(item, open) {
   item.open = open;
   disturb(item.up);
   // Scopes inside open too, unless they have many boxes.
-  if (open && item.kind === "group") for (const inner of item.items) if (inner.kind === "group") setOpen(inner, item.boxes <= MANY);
+  if (open && item.kind === "group") for (const inner of item.items) if (inner.kind === "group") setOpen(inner, item.members.length <= MANY);
   if (open && item.kind === "layer") for (const body of item.bodies) if (body.boxes <= MANY) for (const inner of body.items) if (inner.kind === "group") setOpen(inner, true);
 }
 const expose = (item) => { for (let up = item.up; up; up = up.up) if (opens(up) && !up.open) { up.open = true; disturb(up.up); } };

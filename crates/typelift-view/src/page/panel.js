@@ -107,7 +107,7 @@ const computedWord = runs.length ? "ran in " : "computed ", ofModel = (text) => 
 const SHOWN_PATHS = 3;
 // The types in which the blocks of a row computed, as a plugin ran them or as inferred.
 function computedOf(row) {
-  const blocks = runs.length ? row.parts.map((path) => blockAt.get(path)).filter((block) => block?.items?.length) : [], counts = {};
+  const blocks = runs.length ? row.parts.map((path) => blockAt.get(path)).filter((block) => block?.members?.length) : [], counts = {};
   if (!blocks.length) return row.computed;
   for (const [type, count] of blocks.flatMap((block) => computedIn(block))) counts[type] = (counts[type] ?? 0) + count;
   return counts;
@@ -304,7 +304,7 @@ function panel(shown) {
 }
 
 function legend() {
-  const weights = data.map.flatMap((row) => [...row.weights.map((weight) => weight.element_type), ...Object.keys(row.computed)]), visible = shownBoxes.map(({ item }) => item).filter((item) => item.kind === "layer");
+  const weights = [...data.map, ...data.map_before].flatMap((row) => [...row.weights.map((weight) => weight.element_type), ...Object.keys(row.computed)]), visible = shownBoxes.map(({ item }) => item).filter((item) => item.kind === "layer");
   const found = new Set([...visible.flatMap((node) => node.outputs.map(([type]) => type)), ...weights, ...runs.flatMap((run) => visible.map((node) => run.layers.get(node.path)?.type).filter(Boolean))]);
   const items = [...found].sort().map((type) => make("span", {}, make("i", { style: `background:${color(type)}` }), type));
   const key = (kind, text) => items.push(make("span", {}, make("i", { class: kind }), text));

@@ -38,7 +38,7 @@ function follow(asked) {
       if (step.loses !== undefined) item.append(make("span", { class: step.loses === "exact" ? "faint" : "warning" }, ` (${step.loses})`));
       return item;
     });
-    const others = path.others.slice(0, 6).map((node) => make("li", {}, link({ class: "mono", title: node.path }, node.path, () => go(node), last(node.name))));
+    const others = path.others.slice(0, 6).map((node) => make("li", {}, link({ class: "mono", title: node.path }, node.path, () => go(node), called(node.path))));
     const also = others.length ? [make("span", { class: "faint" }, "also used by"), make("ol", { class: "plain" }, ...others), ...(path.others.length > 6 ? [make("span", { class: "faint" }, `and ${path.others.length - 6} more`)] : [])] : [];
     bar("Path", make("ol", {}, ...items), ...also, make("span", { class: lost.size || changes ? "warning" : "faint" }, summary));
     for (const box of path.boxes) expose(box);

@@ -30,10 +30,14 @@ function runList() {
     const ends = ({ from, to, exec }) => from ? [make("span", { class: "faint" }, " between "), reach(from, from, called(from)), " and ", reach(to, to, called(to))] : [make("span", { class: "faint", title: exec }, ` ${last(exec)}`)];
     const counts = ["fused", "inside", "folded"].map((became) => [became, run.layers.filter((layer) => layer.became === became)]).filter(([, all]) => all.length);
     const layerLinks = (all) => inParts(all, ({ path, exec }) => make("div", {}, reach(path, path, called(path)), ...(exec ? [make("span", { class: "faint" }, ` → ${last(exec)}`)] : [])));
+    // The layers that ran in another type than that of the model.
+    const types = ({ path, type }) => `${typeOf(places.get(path), null)} → ${type}`;
+    const retyped = together(run.layers.filter(({ path, type }) => type && places.has(path) && typeOf(places.get(path), null) !== type), types).sort((a, b) => b.length - a.length);
     return [
       make("h3", {}, `${which(at)}${plural(run.layers.length, "layer")}${sum ? ", " + micros(sum) : ", without times"}`),
       ...timeTable("Block", blocks, sum, ({ name }) => name?.path ? link({ title: name.path }, name.path, () => go(name), groupName(name)) : name ?? (groups.length ? "outside of blocks" : "layers of the model")),
       ...timeTable("Kernel and type", kernels, sum, ({ name }) => name),
+      ...retyped.map((all) => make("details", {}, make("summary", {}, `${plural(all.length, "layer")} ran in another type: ${types(all[0])}`), ...layerLinks(all))),
       ...(added.length ? [make("details", {}, make("summary", {}, `${plural(added.length, "layer")} ${ADDED}`), ...added.slice(0, 200).map((layer) => make("div", {}, layer.text, ...(layer.us ? [" · " + micros(layer.us)] : []), ...ends(layer))))] : []),
       ...counts.map(([became, all]) => make("details", {}, make("summary", {}, `${plural(all.length, "layer")} ${{ fused: "fused into others", inside: "inside others, by their place", folded: "computed when the model was compiled" }[became]}`), ...layerLinks(all))),
     ];

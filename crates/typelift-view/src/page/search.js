@@ -1,24 +1,28 @@
 // The search: words, regular expressions and sizes, for layers, constants, groups, tensors and types.
 
 const SHOWN_HITS = 60;
-const entries = [];
+const entries = [], sized = (bytes) => bytes ? " · " + size(bytes) : "";
+const foundAt = (path) => (marks.get(path) ?? []).map(({ severity, code }) => `${severity} ${code}`).join(" ");
 for (const group of groups) {
   const bytes = group.weights?.reduce((sum, [, bytes]) => sum + bytes, 0) ?? 0, kinds = [...(group.weights ?? []), ...(group.computed ?? [])].map(([type]) => type);
   entries.push({ item: group, path: group.path, bytes, note: `${plural(group.layers, "layer")}${bytes ? ", " + size(bytes) : ""}`, text: `${group.path} block ${kinds.join(" ")}` });
 }
 for (const node of layers) {
   if (data.outline && node.up.kind === "group") continue;
-  const bytes = node.outputs.reduce((sum, [type, shape]) => sum + (tensorBytes(type, shape) ?? 0), 0), found = (marks.get(node.path) ?? []).map(({ severity, code }) => `${severity} ${code}`).join(" ");
-  entries.push({ item: node, path: node.path, op: node.op, id: node.id, bytes, note: `${node.end ?? ""} ${node.op} ${types(node)}`.trim(), text: `${node.path} ${node.end ?? ""} ${node.op} ${types(node)} ${node.id ?? ""} ${(node.tensors ?? []).join(" ")} ${node.weights ?? ""} ${{ Parameter: "input", Result: "output" }[node.op] ?? ""} ${node.only === SIDES.before ? "removed" : ""} ${found}` });
+  const bytes = node.outputs.reduce((sum, [type, shape]) => sum + (tensorBytes(type, shape) ?? 0), 0);
+  entries.push({ item: node, path: node.path, op: node.op, id: node.id, bytes, note: `${node.end ?? ""} ${node.op} ${types(node)}${sized(bytes)}`.trim(), text: `${node.path} ${node.end ?? ""} ${node.op} ${types(node)} ${node.id ?? ""} ${(node.tensors ?? []).join(" ")} ${node.weights ?? ""} ${{ Parameter: "input", Result: "output" }[node.op] ?? ""} ${node.only === SIDES.before ? "removed" : ""} ${foundAt(node.path)}` });
 }
-for (const { path, op, types, item } of data.names) entries.push({ item, path, op, bytes: 0, constant: path, note: `${op} ${types}`, text: `${path} ${op} ${types} ${{ Parameter: "input", Result: "output" }[op] ?? ""} ${(marks.get(path) ?? []).map(({ severity, code }) => `${severity} ${code}`).join(" ")}` });
+for (const { path, op, types, item } of data.names) {
+  const bytes = [...types.matchAll(/(\w+)(\[[^\]]*\])/g)].reduce((sum, [, type, shape]) => sum + (tensorBytes(type, shape) ?? 0), 0);
+  entries.push({ item, path, op, bytes, constant: path, note: `${op} ${types}${sized(bytes)}`, text: `${path} ${op} ${types} ${{ Parameter: "input", Result: "output" }[op] ?? ""} ${foundAt(path)}` });
+}
 for (const [path, node] of holders) {
   const input = node.inputs.find((input) => input.held?.includes(path)) ?? node.was?.inputs.find((input) => input.held?.includes(path));
   const known = values.get(path), step = stepsAt.get(path), own = known?.text ?? (step ? step.type + (step.stored ?? "") : input?.text ?? "");
   const bytes = known?.bytes ?? (step?.stored ? tensorBytes(step.type, step.stored) ?? 0 : 0);
   const op = step?.op ?? "Const", isMain = op === "Const" && [undefined, path].includes(input?.parts?.[0]?.[0]);
   // What is said of a weight, such as how it is quantized, concerns the constant that stores it.
-  entries.push({ item: node, path, op, id: step?.id, bytes, step, constant: path, note: `${op} ${own}${bytes ? " · " + size(bytes) : ""} in ${node.op} ${labelOf(node)}`, text: `${path} ${op === "Const" ? "constant" : op} ${own} ${isMain ? (input?.text ?? "").replace(/ \([^)]*→[^)]*\)/, "") : ""}` });
+  entries.push({ item: node, path, op, id: step?.id, bytes, step, constant: path, note: `${op} ${own}${sized(bytes)} in ${node.op} ${labelOf(node)}`, text: `${path} ${op === "Const" ? "constant" : op} ${own} ${isMain ? (input?.text ?? "").replace(/ \([^)]*→[^)]*\)/, "") : ""} ${foundAt(path)}` });
 }
 for (const entry of entries) entry.lower = entry.text.toLowerCase();
 
