@@ -278,6 +278,8 @@
     expect("the rest is dimmed", [...canvas.querySelectorAll(".node:not(.off):not(.open)")].every((box) => lit.has(itemAt(box))));
     // A layer without a box opened its consumer, which answered for it.
     expect(`${held} is said to have no box`, !isHeld(held) || by("details").querySelector(".closed b")?.textContent === held);
+    const consumers = layers.filter((node) => node.only !== SIDES.before && node.inputs.some((input) => input.held?.includes(held)));
+    expect(`all uses of ${held} are named`, consumers.every((node) => path.steps.some((step) => step.path === node.path) || path.others.includes(node)));
     expect(`other uses of ${held} are links`, path.others.slice(0, 6).every((node) => links.some(({ title }) => title === node.path)));
     if (values.has(held)) expect(`the values of ${held} are shown`, by("details").querySelector(`.values[open]`)?.textContent.includes("minimum"));
     links.at(-1)?.click();

@@ -18,9 +18,9 @@ function pathOf(asked) {
     if (!used) own.add(step.path);
     steps.push(step);
   }
-  const boxes = new Set(steps.map((step) => find(step.path)).filter(Boolean));
-  const uses = (node) => node.inputs.some(({ from, held = [] }) => own.has(from) || held.some((path) => own.has(path)));
-  return { asked, steps, boxes, others: layers.filter((node) => node.only !== SIDES.before && !boxes.has(node) && uses(node)) };
+  const boxes = new Set(steps.map((step) => find(step.path)).filter(Boolean)), along = new Set(steps.map((step) => step.path));
+  const uses = (node) => !along.has(node.path) && node.inputs.some(({ from, held = [] }) => own.has(from) || held.some((path) => own.has(path)));
+  return { asked, steps, boxes, others: layers.filter((node) => node.only !== SIDES.before && uses(node)) };
 }
 
 function follow(asked) {
