@@ -259,13 +259,7 @@ struct Outcome {
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
     terminal.answers_in_json = matches!(args.format, Format::Json);
     if args.output.is_given() && !args.fix {
-        let is_report = args.output.output.as_ref().is_some_and(|path| path.extension().is_some_and(|it| it != "xml"));
-        let help = if is_report {
-            "write findings with `--format json > FILE.json`"
-        } else {
-            "add --fix, or leave the output out"
-        };
-        return Err(Failure::new("`check` writes a model only with --fix").help(help));
+        return Err(Failure::new("`check` writes a model only with --fix").help("add --fix, or leave the output out"));
     }
     if args.fix && !args.diff && !args.output.is_given() {
         return Err(args.inputs.nowhere("--diff to see what would be changed"));

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anstyle::{AnsiColor, Style};
 use typelift::explain::blocks::Blocks;
-use typelift::findings::{Code, Voice, shell_word};
+use typelift::findings::{Code, Voice};
 use typelift::ops::{self, Effect};
 use typelift::rewrite::notation::{self, Line};
 use typelift::values::Export;
@@ -85,10 +85,7 @@ enum Format {
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
     terminal.answers_in_json = args.format == Format::Json;
     if let (Some(name), None) = (&args.name, &args.npy) {
-        let failure = Failure::new(format!("unexpected argument `{name}` found"));
-        let option = if ops::all().any(|row| row.name == name) { "--only" } else { "--around" };
-        let (word, file) = (shell_word(name), args.input.file.to_string_lossy());
-        return Err(failure.help(format!("write `typelift show {option} {word} {}`", shell_word(&file))));
+        return Err(Failure::new(format!("unexpected argument `{name}` found")));
     }
     if let Some(file) = &args.npy {
         let models = std::slice::from_ref(&args.input);

@@ -2,13 +2,12 @@
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
-use std::path::Path;
 
 use serde::Serialize;
 use typelift::Model;
 use typelift::explain::map::ValuePath;
 use typelift::explain::{Derivation, Premise, Rule, Step};
-use typelift::findings::{FileName, shell_word};
+use typelift::findings::FileName;
 use typelift::graph::FindError;
 use typelift::ops::LayerKind;
 use typelift::promote::ElementType;
@@ -84,17 +83,7 @@ struct Document<'a, A> {
 
 pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failure> {
     terminal.answers_in_json = args.answer.format == Format::Json;
-    let mut loaded = args.input.read().map_err(|failure| {
-        let name = args.input.file.to_string_lossy();
-        let asked = args.name.as_deref().unwrap_or_default();
-        let [model, name] = [asked, &*name].map(shell_word);
-        let is_exchanged = Path::new(asked).is_file() && !args.input.file.exists();
-        if is_exchanged {
-            failure.help(format!("the model comes first: `typelift why {model} {name}`"))
-        } else {
-            failure
-        }
-    })?;
+    let mut loaded = args.input.read()?;
     let diagnostics = &mut loaded.diagnostics;
     if let Some(model) = &mut loaded.model {
         input::infer(model, diagnostics, &[]);

@@ -67,7 +67,7 @@ pub(crate) fn of_habit(arguments: &[OsString]) -> Option<String> {
     let is_which = |word: &str| ["--cached", "--staged"].contains(&word) || is_revision(word);
     let which: Vec<_> = rest.iter().filter(|word| is_which(word)).map(written).collect();
     let models: Vec<_> = rest.iter().filter(|word| is_xml(word) && !is_which(word)).map(written).collect();
-    let is_compared = *verb == "diff" && (!which.is_empty() || is_git && models.len() < 2);
+    let is_compared = ["diff", "difftool"].contains(verb) && (!which.is_empty() || is_git && models.len() < 2);
     let models = if models.is_empty() { vec!["MODEL.xml".to_owned()] } else { models };
     let words = [which, vec!["--".to_owned()], models].concat().join(" ");
     is_compared.then(|| format!("`git difftool --no-prompt --extcmd 'typelift diff' {words}` compares with a commit"))

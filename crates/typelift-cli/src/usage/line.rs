@@ -8,7 +8,7 @@ use clap::error::ErrorKind;
 use clap::{Arg, Command, Error};
 use typelift::Model;
 use typelift::findings::shell_word;
-use typelift::rewrite::library;
+use typelift::rewrite::{Script, library};
 
 use super::statements::quoted;
 use super::values::ranged;
@@ -61,8 +61,12 @@ impl<'a> Asked<'a> {
             let is_known = verb.is_some_and(|verb| has(verb, name));
             let mut pairs = name.rmatch_indices('-').map(|(at, _)| (&name[..at], &name[at + 1..]));
             let pair = pairs.find(|(option, value)| !is_known && verb.is_some_and(|verb| is_pair(verb, option, value)));
-            is_moved |= pair.is_some();
+            // `-s 'rename OLD NEW'`.
+            let next = rest.peek().filter(|text| text.contains(' ') && text.parse::<Script>().is_ok());
+            let is_statement = !is_known && next.is_some() && verb.is_some_and(|verb| verb.get_name() == "rewrite");
+            is_moved |= pair.is_some() || is_statement;
             let (name, value) = pair.map_or((name, value), |(option, value)| (option, Some(value.to_owned())));
+            let name = if is_statement { "-e" } else { name };
             let takes = |option: &Arg| option.get_action().takes_values();
             let mut known = program.get_subcommands().filter_map(|verb| argument(verb, name)).map(takes).peekable();
             let own = verb.and_then(|verb| argument(verb, name)).map(takes);
@@ -133,7 +137,9 @@ impl<'a> Asked<'a> {
     pub(super) fn models(&self) -> Vec<&str> {
         let given = self.words.iter().filter(|(name, _)| !is_output(name) && name != "--differs");
         let files = given.filter_map(|(_, value)| value.as_deref());
-        files.filter(|file| is_xml(file) || *file == "-" || file.contains('/') && Path::new(file).exists()).collect()
+        files
+            .filter(|file| is_xml(file) || ["-", "."].contains(file) || file.contains('/') && Path::new(file).exists())
+            .collect()
     }
 
     pub(super) fn output(&self) -> Option<&str> {
@@ -300,7 +306,10 @@ impl<'a> Asked<'a> {
     /// The words for an option of a command: with the value that was typed, or the one that it stands for.
     pub(super) fn with_value(&self, verb: &Command, own: &str, value: Option<&str>) -> Option<Vec<String>> {
         let whole = split(own);
-        let is_whole = valued(verb, &whole[0]) == whole[0] || whole.get(1).is_some_and(|value| !has_place(value));
+        let is_optional =
+            argument(verb, &whole[0]).is_some_and(|it| it.get_num_args().is_some_and(|it| it.min_values() == 0));
+        let is_whole =
+            is_optional || whole.get(1).map_or(valued(verb, &whole[0]) == whole[0], |value| !has_place(value));
         value.and_then(|value| self.fitted(verb, own, value)).or(Some(whole).filter(|_| is_whole))
     }
 
@@ -310,9 +319,12 @@ impl<'a> Asked<'a> {
         let exact = has(verb, &dashed).then(|| dashed.clone());
         let plural = [format!("{dashed}s"), dashed.trim_end_matches('s').to_owned()];
         let plural = plural.into_iter().find(|other| *other != dashed && has(verb, other));
-        // `--shape` without a value is `--shapes`.
-        let is_alone = self.options().any(|(given, value)| given == name && value.is_none());
-        let switch = plural.filter(|other| is_alone && valued(verb, other) == *other);
+        // `--shape` without a value is `--shapes`, and `--input in.npz` is `--inputs`.
+        let value = self.options().find(|(given, _)| *given == name).map(|(_, value)| value);
+        let switch = plural.filter(|other| match value {
+            Some(Some(file)) => valued(verb, other).contains(" FILE") && self.fitted(verb, other, file).is_some(),
+            value => value.is_some() && valued(verb, other) == *other,
+        });
         let row = meanings(&dashed).into_iter().find_map(|meant| {
             let own = meant.strip_prefix(verb.get_name()).map_or(meant, str::trim_start);
             (own.starts_with("--") && has(verb, own)).then(|| own.to_owned())
@@ -322,7 +334,9 @@ impl<'a> Asked<'a> {
     }
 
     pub(super) fn own_or_similar(&self, verb: &Command, name: &str) -> Option<String> {
-        let similar = || similar(verb, name).into_iter().filter(|_| !is_negated(name));
+        // A row for the command says what the option means there.
+        let is_other = is_negated(name) || scoped(verb.get_name(), |word| word == dashed(name)).is_some();
+        let similar = || similar(verb, name).into_iter().filter(|_| !is_other);
         self.own(verb, name).or_else(|| similar().find_map(|other| self.own(verb, &other)))
     }
 

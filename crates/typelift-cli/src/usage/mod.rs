@@ -172,13 +172,20 @@ fn of_run(arguments: &[OsString]) -> Option<String> {
         "verify" if asked.options().any(is_row) => asked.said(verb),
         "rewrite" if let Some(tip) = asked.statement().and_then(|wrong| asked.restated(wrong)) => Some(tip),
         "show" if is_operation() => asked.said(verb),
+        "show" if let Some(word) = asked.rest().next().filter(|_| asked.value_of("--npy").is_none()) => {
+            let words = asked.operation(word).unwrap_or_else(|| ["--around", word].map(str::to_owned).into());
+            asked.said(&format!("show {}", shown(&words)))
+        }
+        // The model comes first.
+        "why" if asked.others().nth(1).is_some_and(|first| !is_xml(first)) => asked.said("why MODEL.xml LAYER"),
         // `check MODEL.xml -o report.sarif`.
         "check"
-            if let Some((file, format)) = asked.output().and_then(|it| Some((it, it.rsplit_once('.')?.1)))
-                && FORMATS.contains(&format) =>
+            if let Some((file, (_, ending))) = asked.output().and_then(|it| Some((it, it.rsplit_once('.')?)))
+                && ending != "xml" =>
         {
+            let format = if FORMATS.contains(&ending) { format!("--format {ending} ") } else { String::new() };
             let model = shell_word(asked.models().first()?);
-            Some(format!("write `typelift check --format {format} {model} > {}`", shell_word(file)))
+            Some(format!("write `typelift check {format}{model} > {}`", shell_word(file)))
         }
         "convert" | "rewrite" | "check" | "stats" | "infer" => {
             let is_unknown = |word: &&str| *word != verb && !is_xml(word) && !Path::new(word).exists();
@@ -269,7 +276,11 @@ impl Asked<'_> {
                 let verb = self.verb?.get_name();
                 match missing(error) {
                     Some(group) if group.starts_with("<--") && verb == "convert" => self.said(COMPRESS),
-                    Some(option) if option.starts_with("--") => Some(format!("write `{}`", plain(option))),
+                    Some(option) if option.starts_with("--") => {
+                        let line =
+                            self.said(&format!("{verb} {}", plain(option))).filter(|_| !option.starts_with("--output"));
+                        line.or_else(|| Some(format!("write `{}`", plain(option))))
+                    }
                     _ if error.render().to_string().contains("<NAME>") => {
                         self.said("show MODEL.xml NAME --npy FILE.npy")
                     }
@@ -322,7 +333,9 @@ impl Asked<'_> {
         let is_begun = |name: &&str| *name == long || long.len() > 3 && name.starts_with(long);
         let begun = || self.verbs().map(Command::get_name).find(is_begun).and_then(|verb| self.said(verb));
         // A similar word of another command is too little, unless both change a model.
-        let is_near = |other: &String| is_changing(own) || self.own(verb, other).is_some();
+        let is_near = |other: &String| {
+            is_changing(own) || self.own(verb, other).is_some() || scoped(own, |word| word == other).is_some()
+        };
         let is_typed = |word: &str| is_xml(word) || self.values().any(|value| value == word);
         let is_whole = |tip: &String| split(tip).iter().all(|it| is_typed(it.trim_matches('`')) || !has_place(it));
         let near =
@@ -475,11 +488,13 @@ impl Asked<'_> {
         }
         let lower = dashed(word);
         let within = within(word, known_words()).filter(|other| other != word);
+        let slip = typelift::near(word, known_words()).filter(|name| near(&&**name));
+        let is_word = within.is_some() || slip.as_ref().is_some_and(|slip| slip.len().abs_diff(word.len()) < 2);
         let mut sets = library::SETS.iter().map(|set| set.name);
-        if let Some(set) = sets.find(|set| lower.len() > 3 && set.contains(&lower)).filter(|_| within.is_none()) {
+        if let Some(set) = sets.find(|set| lower.len() > 3 && set.contains(&lower)).filter(|_| !is_word) {
             return self.said(&format!("rewrite --use {set}"));
         }
-        let other = within.or_else(|| typelift::near(word, known_words()).filter(|name| near(&&**name)));
+        let other = within.or(slip);
         other.filter(|other| other != word).and_then(|other| self.verb_tip(&other))
     }
 

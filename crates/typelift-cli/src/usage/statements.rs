@@ -55,7 +55,8 @@ impl Asked<'_> {
             let (end, shape) = pair.get(1).filter(|_| pair[0] == "--set-shape")?.rsplit_once('=')?;
             Some(["-e".to_owned(), format!("input {} : {}", quoted(end), self.with_type(end, shape)?)])
         };
-        words.chunks(2).map(statement).collect::<Option<Vec<_>>>().map(|statements| statements.concat())
+        let words = words.chunks(2).map(statement).collect::<Option<Vec<_>>>()?.concat();
+        words.iter().skip(1).step_by(2).all(|statement| self.runs(statement)).then_some(words)
     }
 
     /// A shape of an input after its type, as statements take it.

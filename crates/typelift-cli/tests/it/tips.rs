@@ -786,6 +786,20 @@ const SHELL: &[&str] = &[
     "mo --input_model R --input_shape [1,3,32,32],[1,100] --mean_values image[123,117,104]",
     "check R --output report.sarif",
     "diff M R --ignore weights",
+    "polygraphy surgeon extract R --inputs norm:[1,64]:float32 --outputs head:auto -o sub.xml",
+    "git difftool HEAD~1 R",
+    "git mv R new.xml",
+    "core.read_model R",
+    "convert R --int4-asym -o o.xml",
+    "rewrite R -s 'rename head h' -o o.xml",
+    "check --all-models .",
+    "check R --only type-mismatch",
+    "show head R",
+    "show R --depth 2 head",
+    "why norm R",
+    "compres R",
+    "stats R --sort-by size",
+    "verify M R --input in.npz",
 ];
 
 #[cfg(unix)]
