@@ -378,6 +378,12 @@ pub(crate) fn operation(text: &str, names: &[&'static str]) -> Option<(&'static 
     found.or_else(|| nearest(&word, names.iter().copied()).map(|name| (name, "")))
 }
 
+/// The operation that a name of another framework stands for without a difference. The name is in lower case and
+/// without punctuation.
+pub(crate) fn same_operation(word: &str) -> Option<&'static str> {
+    OPERATIONS.iter().find(|(_, difference, names)| difference.is_empty() && names.contains(&word)).map(|row| row.0)
+}
+
 /// The word of a list that a text most likely means. The text may be misspelled, abbreviated or extended.
 pub(crate) fn word<'n>(text: &str, words: &[&'n str]) -> Option<&'n str> {
     let lower = text.to_ascii_lowercase();

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::check_input_count;
 use super::value::{Evaluator, Values};
 use crate::base::hash::HashMap;
-use crate::model::graph::{Graph, Input, Layer, LayerId, Output, OutputPort};
+use crate::model::graph::{Graph, Layer, LayerId, Output, OutputPort};
 use crate::model::shape::TensorType;
 use crate::model::weights::Weights;
 use crate::ops::evaluate::Bounds;
@@ -19,23 +19,12 @@ pub(crate) struct Probe {
     pub(crate) values: Values,
     variables: HashMap<String, TensorType>,
     iterations: Option<i64>,
-    /// Assumed values of inputs, in place of those that the graph gives.
-    assumed: HashMap<Input, Rc<Bounds>>,
 }
 
 impl Probe {
     pub(crate) fn new(weights: &Weights) -> Self {
-        let evaluator = Evaluator::new(weights);
-        let (values, variables, assumed) = Default::default();
-        Self { evaluator, values, variables, iterations: None, assumed }
-    }
-
-    /// Assumes other values of an input; `None` restores those of the graph.
-    pub(crate) fn assume(&mut self, input: Input, values: Option<Rc<Bounds>>) {
-        match values {
-            Some(values) => self.assumed.insert(input, values),
-            None => self.assumed.remove(&input),
-        };
+        let (values, variables) = Default::default();
+        Self { evaluator: Evaluator::new(weights), values, variables, iterations: None }
     }
 
     /// Applies the rule of a layer without bodies to its own inputs and attributes.
@@ -71,13 +60,6 @@ impl Surroundings for Probe {
 
     fn bounds(&mut self, graph: &Graph, tensor: Output) -> Option<Rc<Bounds>> {
         self.evaluator.bounds(graph, &mut self.values, None, tensor)
-    }
-
-    fn input_bounds(&mut self, graph: &Graph, input: Input) -> Option<Rc<Bounds>> {
-        match self.assumed.get(&input) {
-            Some(values) => Some(values.clone()),
-            None => self.bounds(graph, graph.producer(input)?),
-        }
     }
 
     fn variables(&mut self) -> &mut HashMap<String, TensorType> {

@@ -6,15 +6,20 @@ use std::sync::Arc;
 use typelift_promote::ElementType;
 
 use super::syntax::offer_syntax;
-use super::{Fixed, effort, fix, offer_edits, try_actions};
+use super::trial::{Soundness, examine};
+use super::{FixSearch, effort, offer_edits, try_actions};
+use crate::base::hash::HashSet;
 use crate::check::{Device, check_after, check_device, check_precision, check_target, forgive_removed};
-use crate::findings::{Code, Diagnostic, Fix, FixAction, Severity};
+use crate::findings::{Code, Diagnostic, FindingKey, Fix, FixAction, Severity, TextEdit};
 use crate::infer::infer_read;
 use crate::model::graph::Model;
 use crate::model::weights::Weights;
 use crate::ops::Release;
 use crate::symbols::Shapes;
 use crate::text::xml;
+
+/// Budget of all rounds of fixing, as a multiple of one round's.
+const LOOKS: usize = 2;
 
 /// Settings of a check. [`run`](Self::run) reads, infers and checks a text.
 ///
@@ -104,11 +109,10 @@ impl Checking {
         }
     }
 
-    /// Fixes a text, and returns what is left.
     fn fixed(&self, source: &Arc<String>, weights: &Weights) -> Checked {
-        let Fixed { text, model, removed, mut left, is_unfinished } = fix(source, weights);
-        self.complete(model.as_ref(), &mut left);
-        Checked { model, findings: left, text, fixed: removed, is_unfinished }
+        let mut checked = fix(source, weights);
+        self.complete(checked.model.as_ref(), &mut checked.findings);
+        checked
     }
 
     /// Infers and checks a model after reading, and applies safe fixes to the text if requested. `found` are the
@@ -172,5 +176,49 @@ impl Checking {
         }
         found.sort_by_key(|it| std::cmp::Reverse(it.severity));
         try_actions(model, found);
+    }
+}
+
+/// Applies safe edits to a text, in rounds, until none is left.
+fn fix(source: &Arc<String>, weights: &Weights) -> Checked {
+    let mut fixed =
+        Checked { text: source.clone(), model: None, fixed: Vec::new(), findings: Vec::new(), is_unfinished: false };
+    let mut rest = LOOKS * effort(source);
+    // Each round must leave fewer findings than the one before, or it is the last.
+    loop {
+        // Each round has the budget of a check without fixes, so it finds the same edits.
+        let mut budget = rest.min(effort(source));
+        let is_short = budget < effort(source);
+        rest -= budget;
+        let (model, mut found) = examine(&fixed.text, weights);
+        fixed.model = model;
+        if fixed.model.is_none() {
+            offer_syntax(&fixed.text, weights, &mut found, &mut budget);
+        }
+        let mut search = fixed.model.as_ref().and_then(|model| FixSearch::new(model, &found, &mut budget));
+        if let Some(search) = &mut search {
+            search.find_fixes(&mut found);
+            fixed.is_unfinished = is_short && search.is_spent;
+        }
+        let mut certain: Vec<_> = found.iter().filter(|it| it.edits().is_some()).cloned().collect();
+        fixed.findings = found;
+        if certain.is_empty() {
+            return fixed;
+        }
+        let apply = |these: &[Diagnostic]| {
+            let edits: Vec<_> = these.iter().filter_map(Diagnostic::edits).flatten().cloned().collect();
+            Arc::new(TextEdit::apply(&edits, &fixed.text))
+        };
+        let mut text = apply(&certain);
+        // Each edit was tried alone, but all together might cause new findings.
+        let targets: HashSet<FindingKey> = certain.iter().map(Diagnostic::key).collect();
+        let fails = |search: &FixSearch| Soundness::without(&targets, &search.before, &text, weights).is_none();
+        if certain.len() > 1 && search.as_ref().is_some_and(fails) {
+            certain.truncate(1);
+            text = apply(&certain);
+        }
+        rest += budget;
+        fixed.text = text;
+        fixed.fixed.append(&mut certain);
     }
 }

@@ -1,19 +1,14 @@
 //! Search for attribute values that give a layer its declared outputs.
 
-use std::rc::Rc;
-
 use typelift_promote::ElementType;
 
 use crate::infer::{Probe, declared};
-use crate::model::graph::{Attribute, Graph, Input, Layer, LayerId, Model};
+use crate::model::graph::{Attribute, Graph, Layer, LayerId, Model};
 use crate::model::shape::Shape;
-use crate::ops::evaluate::Bounds;
-use crate::ops::values::array::Array;
 use crate::ops::{self, Attr, AttrKind, AttributeValues, Outputs, Subject, Surroundings};
 
-/// Maximum number of elements of an input whose other values are tried, and of constants whose values are tried.
+/// Maximum number of elements of an input that is taken for a list.
 const ELEMENTS: usize = 8;
-const CONSTANTS: usize = 32;
 
 /// Test of attribute values: does a layer of an inferred graph get the declared types and shapes of its outputs?
 pub(super) struct Fitting<'a> {
@@ -42,45 +37,15 @@ impl<'a> Fitting<'a> {
         self.are_as_declared(&layer)
     }
 
-    pub(super) fn fits_other_inputs(&mut self) -> bool {
+    /// True if the layer gets a short list of integers, which may be wrong in place of an attribute.
+    pub(super) fn has_lists(&mut self) -> bool {
         let Some(layer) = self.layer else { return false };
-        let known = self.known_inputs(layer);
-        let constants = self.constants();
-        let dims = declared_dims(&self.model.source, self.graph, layer);
-        let mut fits = |probed: &[(Input, &Bounds, Vec<i64>)]| {
-            for (input, bounds, numbers) in probed {
-                self.probe.assume(*input, Some(Rc::new(with_numbers(bounds, numbers))));
-            }
-            let fits = self.are_as_declared(layer) == Some(true);
-            probed.iter().for_each(|(input, ..)| self.probe.assume(*input, None));
-            fits
-        };
-        for (at, (input, bounds)) in known.iter().enumerate() {
-            let numbers = bounds.lower.to_integers();
-            let others = constants.iter().filter(|other| other.len() == numbers.len()).cloned();
-            if other_numbers(&numbers, &dims).into_iter().chain(others).any(|other| fits(&[(*input, bounds, other)])) {
-                return true;
-            }
-            for (second, theirs) in &known[at + 1..] {
-                let (mine, other) = (numbers.to_vec(), theirs.lower.to_integers().to_vec());
-                if mine.len() == other.len() && fits(&[(*input, bounds, other), (*second, theirs, mine)]) {
-                    return true;
-                }
-            }
-        }
-        false
-    }
-
-    fn known_inputs(&mut self, layer: &Layer) -> Vec<(Input, Rc<Bounds>)> {
-        let inputs = (0..layer.inputs().len()).map(|at| layer.id().input(at));
-        let known = inputs.filter_map(|input| Some((input, self.probe.input_bounds(self.graph, input)?)));
-        known.filter(|(_, bounds)| is_small_list(bounds)).collect()
-    }
-
-    fn constants(&mut self) -> Vec<Vec<i64>> {
-        let constants = self.graph.unordered().filter(|layer| ops::is_constant(layer)).take(CONSTANTS);
-        let values = constants.filter_map(|layer| self.probe.bounds(self.graph, layer.id().output(0)));
-        values.filter(|bounds| is_small_list(bounds)).map(|bounds| bounds.lower.to_integers().to_vec()).collect()
+        let mut inputs =
+            (0..layer.inputs().len()).filter_map(|at| self.probe.input_bounds(self.graph, layer.id().input(at)));
+        inputs.any(|bounds| {
+            let values = &bounds.lower;
+            bounds.is_exact() && values.element_type.is_integer() && (1..=ELEMENTS).contains(&values.len())
+        })
     }
 
     fn are_as_declared(&mut self, layer: &Layer) -> Option<bool> {
@@ -92,41 +57,6 @@ impl<'a> Fitting<'a> {
         let outputs = self.probe.ask(&subject, &inputs);
         Some(outputs.is_ok_and(|outputs| are_as_declared(&self.model.source, original, &outputs)))
     }
-}
-
-fn is_small_list(bounds: &Bounds) -> bool {
-    let values = &bounds.lower;
-    bounds.is_exact() && values.element_type.is_integer() && (1..=ELEMENTS).contains(&values.len())
-}
-
-fn with_numbers(bounds: &Bounds, numbers: &[i64]) -> Bounds {
-    let values = &bounds.lower;
-    let numbers = numbers.iter().map(|&number| number.into());
-    Bounds::exactly(Array::ints(values.element_type, values.dims.clone(), numbers))
-}
-
-fn declared_dims(source: &str, graph: &Graph, layer: &Layer) -> Vec<i64> {
-    let outputs = layer.outputs().iter().map(|port| declared(source, port).shape);
-    let inputs = graph.tensors(layer.id()).into_iter().map(|port| port.shape().clone());
-    let shapes: Vec<Shape> = outputs.chain(inputs).collect();
-    let mut dims: Vec<i64> = shapes.iter().filter_map(Shape::dims).flatten().filter_map(|dim| dim.value()).collect();
-    dims.sort_unstable();
-    dims.dedup();
-    dims
-}
-
-fn other_numbers(numbers: &[i64], dims: &[i64]) -> Vec<Vec<i64>> {
-    let mut found = Vec::new();
-    for at in 0..numbers.len() {
-        let near = [1, -1].map(|by| numbers[at].saturating_add(by));
-        let others = near.into_iter().chain([numbers[at].saturating_neg(), 0, 1, -1]).chain(dims.iter().copied());
-        for other in others.filter(|other| *other != numbers[at]) {
-            let mut list = numbers.to_vec();
-            list[at] = other;
-            found.push(list);
-        }
-    }
-    found
 }
 
 fn with_value(layer: &Layer, name: &str, value: &str) -> Layer {

@@ -41,15 +41,6 @@ pub(super) fn pairs(layer: &Layer) -> Vec<(&'static str, &'static str)> {
     PAIRS.iter().filter(differ).copied().collect()
 }
 
-/// The pairs of a layer whose values contradict each other, such as a minimum above the maximum.
-pub(super) fn broken(layer: &Layer) -> Vec<(&'static str, &'static str)> {
-    let number = |name: &str| layer.attribute(name)?.trim().parse::<f64>().ok();
-    let broken = pairs(layer).into_iter().filter(|pair| {
-        *pair == ("min", "max") && number(pair.0).zip(number(pair.1)).is_some_and(|(min, max)| min > max)
-    });
-    broken.collect()
-}
-
 pub(super) fn are_exchanged(layer: &Layer, one: &str, other: &str) -> bool {
     let Some(operation) = layer.operation() else { return false };
     let is_clear = |name: &str, text: &str| operation.attribute(name).is_some_and(|row| row.is_clear(text));
@@ -63,10 +54,12 @@ pub(super) fn neighbours(value: &str, words: &[&str]) -> Vec<String> {
         return words.iter().filter(|word| **word != value).map(|word| (*word).to_owned()).collect();
     }
     let numbers: Option<Vec<i64>> = value.split(',').map(|part| part.trim().parse().ok()).collect();
-    let Some(numbers) = numbers else { return of_real(value) };
+    let Some(numbers) = numbers else {
+        let others = value.trim().parse::<f64>().map_or_else(|_| Vec::new(), |it| vec![it + 1.0, it - 1.0, -it]);
+        return others.iter().map(ToString::to_string).filter(|other| other != value).collect();
+    };
     let mut found = Vec::new();
-    for at in 0..numbers.len() {
-        let number = numbers[at];
+    for (at, number) in numbers.iter().enumerate() {
         for other in [number.saturating_add(1), number.saturating_sub(1), number.saturating_neg()] {
             let mut list = numbers.clone();
             list[at] = other;
@@ -80,12 +73,6 @@ pub(super) fn neighbours(value: &str, words: &[&str]) -> Vec<String> {
     }
     found.retain(|list| *list != numbers);
     found.into_iter().map(|list| list.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")).collect()
-}
-
-fn of_real(value: &str) -> Vec<String> {
-    let Ok(number) = value.trim().parse::<f64>() else { return Vec::new() };
-    let others = [number + 1.0, number - 1.0, -number];
-    others.iter().filter(|other| **other != number).map(ToString::to_string).collect()
 }
 
 #[cfg(test)]
@@ -117,16 +104,5 @@ mod tests {
     fn an_error_about_strides_can_be_one_of_the_kernel() {
         assert!(are_related("strides", "kernel") && are_related("levels", "levels"));
         assert!(!are_related("strides", "min"));
-    }
-
-    #[test]
-    fn a_minimum_above_its_maximum_is_exchanged() {
-        let clamp = |min: &str, max: &str| {
-            Layer::new("Clamp", "opset1", "clamp").with_attribute("min", min).with_attribute("max", max)
-        };
-        assert_eq!(broken(&clamp("6", "0")), [("min", "max")]);
-        assert!(broken(&clamp("0", "6")).is_empty());
-        assert_eq!(pairs(&clamp("0", "6")), [("min", "max")]);
-        assert!(pairs(&clamp("6", "6")).is_empty());
     }
 }

@@ -1,9 +1,12 @@
-//! Text of a layer: the positions of its attributes, ports and edges.
+//! Place of a fault: a layer with its text, its graph and its edges. Candidates are edits there.
 
-use super::change::Change;
+use std::rc::Rc;
+
+use super::reading::{Reading, Slip};
+use super::trial::{Needs, Soundness};
 use crate::base::span::Span;
 use crate::findings::{LayerRef, TextEdit};
-use crate::model::graph::{Direction, Graph, Layer, Model, OutputPort};
+use crate::model::graph::{Direction, Graph, Layer, LayerId, Model, OutputPort};
 use crate::text::xml::{self, Tag};
 
 /// Edit of the text that may be the intended change.
@@ -11,8 +14,7 @@ use crate::text::xml::{self, Tag};
 pub(super) struct Candidate {
     pub(super) edits: Vec<TextEdit>,
     pub(super) evidence: Evidence,
-    /// The kind of change, which determines the possible proofs.
-    pub(super) change: Change,
+    pub(super) ground: Ground,
 }
 
 /// Evidence for a candidate, strongest first.
@@ -30,23 +32,68 @@ pub(super) enum Evidence {
     Part,
 }
 
+/// What shows that a candidate is the intended change, if it is the only one that passes its trial.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Ground {
+    /// Nothing: the change is never safe.
+    None,
+    /// The old text. Each of its characters is explained.
+    Text(Vec<Slip>),
+    /// Another part of the file, if the text after the change satisfies the needs.
+    File(&'static str, Needs),
+    /// The declared outputs of the layer, if no similar value gives them.
+    Outputs { layer: LayerId, name: String, value: String },
+}
+
+impl From<Reading> for Ground {
+    fn from(read: Reading) -> Self {
+        if read.slips.is_empty() { Self::None } else { Self::Text(read.slips) }
+    }
+}
+
 impl Candidate {
-    pub(super) fn new(evidence: Evidence, change: Change, edits: Vec<TextEdit>) -> Self {
-        Self { edits, evidence, change }
+    pub(super) fn new(evidence: Evidence, ground: Ground, edits: Vec<TextEdit>) -> Self {
+        Self { edits, evidence, ground }
     }
 
-    pub(super) fn one(evidence: Evidence, change: Change, span: Span, text: impl Into<String>) -> Self {
-        Self::new(evidence, change, vec![TextEdit::new(span, text)])
+    pub(super) fn one(evidence: Evidence, ground: Ground, span: Span, text: impl Into<String>) -> Self {
+        Self::new(evidence, ground, vec![TextEdit::new(span, text)])
+    }
+}
+
+/// Graph in which a finding is, with the text of its edges.
+pub(super) struct Case<'a> {
+    pub(super) model: &'a Model,
+    pub(super) graph: &'a Graph,
+    pub(super) edges: Vec<EdgeText>,
+    /// The state of the text before any change.
+    pub(super) before: Rc<Soundness>,
+    /// True if OpenVINO cannot load the file because of the finding.
+    pub(super) is_error: bool,
+}
+
+impl<'a> Case<'a> {
+    pub(super) fn source(&self) -> &'a str {
+        &self.model.source
+    }
+
+    pub(super) fn site(&'a self, layer: &'a Layer) -> Option<Site<'a>> {
+        let tags = xml::tags(self.source(), layer.span()?);
+        (!tags.is_empty()).then_some(Site { case: self, graph: self.graph, layer, tags })
+    }
+
+    /// True if the ports of a layer are numbered as OpenVINO numbers them.
+    pub(super) fn is_numbered(&self, layer: &Layer) -> bool {
+        self.site(layer).is_some_and(|site| site.is_numbered_with(None))
     }
 }
 
 /// Layer with its text.
 pub(super) struct Site<'a> {
-    pub(super) model: &'a Model,
+    pub(super) case: &'a Case<'a>,
     pub(super) graph: &'a Graph,
     pub(super) layer: &'a Layer,
     pub(super) tags: Vec<Tag>,
-    pub(super) edges: &'a [EdgeText],
 }
 
 pub(super) struct EdgeText {
@@ -58,13 +105,8 @@ pub(super) struct EdgeText {
 }
 
 impl<'a> Site<'a> {
-    pub(super) fn new(model: &'a Model, graph: &'a Graph, edges: &'a [EdgeText], layer: &'a Layer) -> Option<Self> {
-        let tags = xml::tags(&model.source, layer.span()?);
-        (!tags.is_empty()).then_some(Self { model, graph, layer, tags, edges })
-    }
-
     pub(super) fn source(&self) -> &'a str {
-        &self.model.source
+        self.case.source()
     }
 
     fn is(&self, tag: &Tag, name: &str) -> bool {
@@ -86,10 +128,7 @@ impl<'a> Site<'a> {
             let after = Span { start: head.end, end: head.end };
             return is_open.then(|| TextEdit::new(after, format!("<data {attribute}=\"{value}\"/>")));
         };
-        Some(match data.value(self.source(), attribute) {
-            Some(span) => TextEdit::new(span, value),
-            None => insert_attribute(data, attribute, value),
-        })
+        Some(data.set(self.source(), attribute, value))
     }
 
     pub(super) fn ports(&self, direction: Direction) -> Vec<&Tag> {
@@ -110,10 +149,8 @@ impl<'a> Site<'a> {
         let port = *self.ports(direction).get(at)?;
         let mut edits = Vec::new();
         let precision = output.element_type().port_name()?;
-        match port.value(self.source(), "precision") {
-            Some(span) if span.text(self.source()) != precision => edits.push(TextEdit::new(span, precision)),
-            Some(_) => {}
-            None => edits.push(insert_attribute(port, "precision", precision)),
+        if port.value(self.source(), "precision").is_none_or(|span| span.text(self.source()) != precision) {
+            edits.push(port.set(self.source(), "precision", precision));
         }
         let dims = output.shape().dims()?.iter().map(|dim| dim.value().unwrap_or(-1).to_string());
         edits.extend(self.with_dims(port, &dims.collect::<Vec<_>>()));
@@ -137,16 +174,6 @@ impl<'a> Site<'a> {
         vec![TextEdit::new(place, text)]
     }
 
-    pub(super) fn element(&self, tag: &Tag) -> Span {
-        if tag.span.text(self.source()).ends_with("/>") {
-            return tag.span;
-        }
-        let rest = self.source().get(tag.span.end as usize..).unwrap_or_default();
-        let end = format!("</{}>", tag.name.text(self.source()));
-        let length = rest.find(&end).map_or(0, |at| at + end.len());
-        Span { start: tag.span.start, end: tag.span.end + length as u32 }
-    }
-
     /// The text between the tags of an element without children.
     fn content(&self, tag: &Tag) -> Span {
         let rest = self.source().get(tag.span.end as usize..).unwrap_or_default();
@@ -161,7 +188,7 @@ impl<'a> Site<'a> {
             let span = tag.value(self.source(), "id")?;
             match changed {
                 Some((place, id)) if place == span => Some(id),
-                _ => span.text(self.source()).trim().parse().ok(),
+                _ => Some(tag.number(self.source(), "id")?.1),
             }
         };
         (0..).zip(ports).all(|(at, tag)| id(tag) == Some(at))
@@ -175,20 +202,20 @@ pub(super) fn edges(source: &str, graph: &Graph) -> Vec<EdgeText> {
             ["from-layer", "from-port", "to-layer", "to-port"].map(|name| tag.value(source, name));
         let ends = [from?, from_port?, to?, to_port?];
         let number = |at: usize| ends[at].text(source).trim().parse::<u64>().unwrap_or(u64::MAX);
-        Some(EdgeText { span: tag.span, ends, from: (number(0), number(1)), to: (number(2), number(3)) })
+        Some(EdgeText { span: element(source, tag), ends, from: (number(0), number(1)), to: (number(2), number(3)) })
     });
     edges.collect()
 }
 
-pub(super) fn with_end_tag(source: &str, tag: Span) -> Span {
-    let rest = source.get(tag.end as usize..).unwrap_or_default();
-    let end = rest.trim_start().starts_with("</edge>").then(|| rest.find('>').map_or(0, |at| at as u32 + 1));
-    Span { start: tag.start, end: tag.end + end.unwrap_or_default() }
-}
-
-pub(super) fn insert_attribute(tag: &Tag, name: &str, value: &str) -> TextEdit {
-    let end = tag.attributes.last().map_or(tag.name.end, |(_, value)| value.end + 1);
-    TextEdit::new(Span { start: end, end }, format!(" {name}=\"{value}\""))
+/// An element without others of its name, with its end tag.
+pub(super) fn element(source: &str, tag: &Tag) -> Span {
+    if tag.span.text(source).ends_with("/>") {
+        return tag.span;
+    }
+    let rest = source.get(tag.span.end as usize..).unwrap_or_default();
+    let end = format!("</{}>", tag.name.text(source));
+    let length = rest.find(&end).map_or(0, |at| at + end.len());
+    Span { start: tag.span.start, end: tag.span.end + length as u32 }
 }
 
 pub(super) fn find<'a>(model: &'a Model, wanted: &LayerRef) -> Option<(&'a Graph, &'a Layer)> {

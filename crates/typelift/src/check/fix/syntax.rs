@@ -13,9 +13,8 @@
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
-use super::change::Change;
-use super::site::{Candidate, Evidence};
-use super::trial::{Soundness, examine};
+use super::site::{Candidate, Evidence, Ground};
+use super::trial::{Needs, Soundness, examine};
 use crate::base::span::Span;
 use crate::findings::{Code, Diagnostic, Fix, Proof, TextEdit};
 use crate::model::weights::Weights;
@@ -29,13 +28,9 @@ const MARKS: &[&str] = &["\"", "=", "<", ">", "/", "</", "/>"];
 /// Maximum number of texts that are tried for a text that is not a model.
 const TEXTS: usize = 12;
 
-struct FormatElement {
-    name: &'static str,
-    children: &'static [&'static str],
-    attributes: &'static [&'static str],
-    /// Attributes without which the element means nothing.
-    required: &'static [&'static str],
-}
+/// Element of the format: its name, the names of its children and attributes, and the attributes without which it
+/// means nothing.
+type FormatElement = (&'static str, &'static [&'static str], &'static [&'static str], &'static [&'static str]);
 
 const BODY: &[&str] = &["layers", "edges", "rt_info"];
 const OF_LAYER: &[&str] = &[
@@ -54,37 +49,25 @@ const OF_LAYER: &[&str] = &[
 const ENTRY: &[&str] =
     &["external_port_id", "internal_layer_id", "axis", "start", "end", "stride", "part_size", "purpose"];
 
-const fn element(name: &'static str, children: &'static [&'static str]) -> FormatElement {
-    FormatElement { name, children, attributes: &[], required: &[] }
-}
-
-const fn with(
-    element: FormatElement,
-    attributes: &'static [&'static str],
-    required: &'static [&'static str],
-) -> FormatElement {
-    FormatElement { attributes, required, ..element }
-}
-
 const ELEMENTS: &[FormatElement] = &[
-    with(element("net", BODY), &["name", "version"], &["version"]),
-    element("layers", &["layer"]),
-    with(element("layer", OF_LAYER), &["id", "name", "type", "version", "output_names"], &["id", "name", "type"]),
-    element("data", &[]),
-    with(element("input", &["port"]), ENTRY, &[]),
-    with(element("output", &["port"]), ENTRY, &[]),
-    with(element("port", &["dim", "rt_info"]), &["id", "precision", "names"], &["id"]),
-    element("dim", &[]),
-    element("edges", &["edge"]),
-    with(element("edge", &[]), &["from-layer", "from-port", "to-layer", "to-port"], &["from-layer", "to-layer"]),
-    element("body", BODY),
-    element("then_body", BODY),
-    element("else_body", BODY),
-    element("port_map", &["input", "output"]),
-    element("then_port_map", &["input", "output"]),
-    element("else_port_map", &["input", "output"]),
-    element("back_edges", &["edge"]),
-    element("rt_info", &[]),
+    ("net", BODY, &["name", "version"], &["version"]),
+    ("layers", &["layer"], &[], &[]),
+    ("layer", OF_LAYER, &["id", "name", "type", "version", "output_names"], &["id", "name", "type"]),
+    ("data", &[], &[], &[]),
+    ("input", &["port"], ENTRY, &[]),
+    ("output", &["port"], ENTRY, &[]),
+    ("port", &["dim", "rt_info"], &["id", "precision", "names"], &["id"]),
+    ("dim", &[], &[], &[]),
+    ("edges", &["edge"], &[], &[]),
+    ("edge", &[], &["from-layer", "from-port", "to-layer", "to-port"], &["from-layer", "to-layer"]),
+    ("body", BODY, &[], &[]),
+    ("then_body", BODY, &[], &[]),
+    ("else_body", BODY, &[], &[]),
+    ("port_map", &["input", "output"], &[], &[]),
+    ("then_port_map", &["input", "output"], &[], &[]),
+    ("else_port_map", &["input", "output"], &[], &[]),
+    ("back_edges", &["edge"], &[], &[]),
+    ("rt_info", &[], &[], &[]),
 ];
 
 /// Attributes whose values are numbers in every file.
@@ -102,17 +85,17 @@ static OF_OPERATIONS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
 });
 
 fn find(name: &str) -> Option<&'static FormatElement> {
-    ELEMENTS.iter().find(|it| it.name == name)
+    ELEMENTS.iter().find(|it| it.0 == name)
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum TagRole {
     Start,
     End,
     Single,
 }
 
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(PartialEq, Eq, Debug)]
 struct LineTag<'t> {
     role: TagRole,
     name: &'t str,
@@ -163,12 +146,12 @@ fn is_name_part(c: char) -> bool {
 
 /// An attribute of `<data>` may belong to an extension, unless `is_strict`.
 fn is_known(tag: &LineTag, is_strict: bool) -> bool {
-    let Some(element) = find(tag.name) else { return false };
+    let Some((_, _, attributes, required)) = find(tag.name) else { return false };
     let names: Vec<_> = tag.attributes.iter().map(|(name, _)| *name).collect();
-    let knows = |name: &&str| match element.name {
+    let knows = |name: &&str| match tag.name {
         "data" if is_strict => OF_OPERATIONS.contains(name),
         "data" => name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_'),
-        _ => element.attributes.contains(name),
+        _ => attributes.contains(name),
     };
     let is_number = |&(name, value): &(&str, &str)| {
         let has_entity = value.contains('&') && !NAMES.contains(&name);
@@ -181,7 +164,7 @@ fn is_known(tag: &LineTag, is_strict: bool) -> bool {
         ("dim", TagRole::Start) => !is_strict || is_digits(tag.text.trim()),
         _ => tag.text.trim().is_empty(),
     };
-    let has_all = tag.role == TagRole::End || element.required.iter().all(|name| names.contains(name));
+    let has_all = tag.role == TagRole::End || required.iter().all(|name| names.contains(name));
     let is_single = !matches!(tag.name, "data" | "edge") || tag.role == TagRole::Single;
     let is_plain = !is_strict || tag.attributes.iter().all(is_number);
     are_once && has_text && has_all && is_single && is_plain && names.iter().all(knows)
@@ -220,8 +203,8 @@ fn lines(source: &str) -> PlacedLines<'_> {
 fn readings(line: &str) -> Vec<(String, &'static str)> {
     let mut found: Vec<(String, &'static str)> = Vec::new();
     let mut offer = |text: String, slip: &'static str| {
-        let Some(read) = known(&text, true) else { return };
-        if !found.iter().any(|(other, _)| tags(other).is_some_and(|other| is_same(&other, &read))) {
+        let Some(read) = known(&text, true).map(trimmed) else { return };
+        if found.iter().all(|(other, _)| tags(other).map(trimmed).as_ref() != Some(&read)) {
             found.push((text, slip));
         }
     };
@@ -239,25 +222,23 @@ fn readings(line: &str) -> Vec<(String, &'static str)> {
     for (before, c, after) in places() {
         MARKS.iter().for_each(|mark| offer(format!("{before}{mark}{after}"), "text: one character of XML"));
         // A name can have the character, and another program has not encoded it.
-        for (raw, entity) in [("\"", "&quot;"), ("<", "&lt;")].into_iter().filter(|(raw, _)| *raw == c) {
-            offer(format!("{before}{entity}{after}"), if raw == "<" { "text: `&lt;`" } else { "text: `&quot;`" });
+        match c {
+            "\"" => offer(format!("{before}&quot;{after}"), "text: `&quot;`"),
+            "<" => offer(format!("{before}&lt;{after}"), "text: `&lt;`"),
+            _ => {}
         }
     }
-    for (before, _, after) in places() {
-        offer(format!("{before}{after}"), "text: one character too many");
-    }
+    places().for_each(|(before, _, after)| offer(format!("{before}{after}"), "text: one character too many"));
     found
 }
 
-fn is_same(one: &[LineTag], other: &[LineTag]) -> bool {
-    let plain = |tags: &[LineTag]| -> Vec<String> {
-        let found = tags.iter().map(|tag| {
-            let attributes: Vec<_> = tag.attributes.iter().map(|(name, value)| (*name, value.trim())).collect();
-            format!("{:?} {} {attributes:?} {}", tag.role, tag.name, tag.text.trim())
-        });
-        found.collect()
-    };
-    plain(one) == plain(other)
+/// The tags without space around values and texts, for comparison.
+fn trimmed(mut tags: Vec<LineTag<'_>>) -> Vec<LineTag<'_>> {
+    for tag in &mut tags {
+        tag.text = tag.text.trim();
+        tag.attributes.iter_mut().for_each(|(_, value)| *value = value.trim());
+    }
+    tags
 }
 
 /// The names of a line that the format does not have, each with a known name that differs by one letter.
@@ -270,18 +251,19 @@ fn names(line: &str) -> Vec<(Range<usize>, &'static str)> {
         let (word, before, after) = (&line[start..end], &line[..start], &line[end..]);
         let is_element = before.ends_with('<') || before.ends_with("</");
         let is_attribute = after.starts_with('=') && before.ends_with(char::is_whitespace);
-        let near = |name: &&&'static str| strsim::osa_distance(word, name) == 1 || word.eq_ignore_ascii_case(name);
-        let is_other = |name: &&&'static str| **name != word;
-        if is_element {
-            let elements: Vec<_> = ELEMENTS.iter().map(|it| it.name).collect();
-            found.extend(elements.iter().filter(near).filter(is_other).map(|name| (start..end, *name)));
-        } else if is_attribute {
-            let of_elements = ELEMENTS.iter().flat_map(|it| it.attributes);
-            let mut all: Vec<_> = of_elements.chain(OF_OPERATIONS.iter()).collect();
-            all.sort_unstable();
-            all.dedup();
-            found.extend(all.into_iter().filter(near).filter(is_other).map(|name| (start..end, *name)));
-        }
+        let near = |name: &&&str| strsim::osa_distance(word, name) == 1 || word.eq_ignore_ascii_case(name);
+        let known: Vec<&'static str> = match () {
+            () if is_element => ELEMENTS.iter().map(|it| it.0).collect(),
+            () if is_attribute => {
+                let mut all: Vec<_> =
+                    ELEMENTS.iter().flat_map(|it| it.2).chain(OF_OPERATIONS.iter()).copied().collect();
+                all.sort_unstable();
+                all.dedup();
+                all
+            }
+            () => Vec::new(),
+        };
+        found.extend(known.iter().filter(near).filter(|name| **name != word).map(|name| (start..end, *name)));
         at = end;
     }
     found
@@ -297,9 +279,9 @@ pub(super) fn damaged_lines(source: &str) -> Vec<Candidate> {
     let mut found = Vec::new();
     for (at, line) in some {
         let read = readings(line);
-        let is_only = read.len() == 1;
         found.extend(read.iter().map(|(text, slip)| {
-            Candidate::new(Evidence::Near, Change::Text { slip, is_only }, vec![difference(*at, line, text)])
+            let ground = if read.len() == 1 { Ground::File(slip, Needs::NoErrors) } else { Ground::None };
+            Candidate::new(Evidence::Near, ground, vec![difference(*at, line, text)])
         }));
     }
     found
@@ -322,33 +304,39 @@ fn difference(at: usize, line: &str, text: &str) -> TextEdit {
     TextEdit::new(Span::new(at + head, at + line.len() - tail), &text[head..text.len() - tail])
 }
 
-/// Candidates for the first place where readable lines are not nested.
-fn nesting(source: &str) -> Vec<Candidate> {
+/// Candidates for the first place where readable lines are not nested; `None` if all are.
+fn nesting(source: &str) -> Option<Vec<Candidate>> {
     let lines = lines(source);
-    let mut open: Vec<&str> = Vec::new();
+    let mut open: Vec<(&str, Vec<&str>)> = Vec::new();
     for (number, &(at, line)) in lines.iter().enumerate() {
         for tag in tags(line).unwrap_or_default() {
-            let parent = open.last().copied();
-            let fits = match tag.role {
-                TagRole::End => parent == Some(tag.name),
-                _ => parent.map_or(tag.name == "net", |parent| is_child(tag.name, parent)),
+            let fits = match open.last_mut() {
+                parent if tag.role == TagRole::End => parent.is_some_and(|(name, _)| *name == tag.name),
+                Some((parent, children)) => {
+                    // A layer has one list of inputs, one of outputs, and one `<data>`.
+                    let is_again = *parent == "layer" && children.contains(&tag.name);
+                    children.push(tag.name);
+                    is_child(tag.name, parent) && !is_again
+                }
+                None => tag.name == "net",
             };
             if !fits {
                 let before = number.checked_sub(1).map(|before| lines[before].1);
-                return unnested((at, line), before, &tag, &open);
+                let open: Vec<&str> = open.iter().map(|(name, _)| *name).collect();
+                return Some(unnested((at, line), before, &tag, &open));
             }
             match tag.role {
-                TagRole::Start => open.push(tag.name),
+                TagRole::Start => open.push((tag.name, Vec::new())),
                 TagRole::End => drop(open.pop()),
                 TagRole::Single => {}
             }
         }
     }
-    Vec::new()
+    None
 }
 
 fn is_child(name: &str, parent: &str) -> bool {
-    find(parent).is_some_and(|parent| parent.children.contains(&name))
+    find(parent).is_some_and(|(_, children, ..)| children.contains(&name))
 }
 
 /// Candidates for a tag that does not fit where it is: its line is there twice, the start or end tag before it is lost,
@@ -356,7 +344,7 @@ fn is_child(name: &str, parent: &str) -> bool {
 fn unnested((at, line): (usize, &str), before: Option<&str>, tag: &LineTag, open: &[&str]) -> Vec<Candidate> {
     let mut found = Vec::new();
     let mut offer = |slip, edit| {
-        found.push(Candidate::new(Evidence::Near, Change::Nested(slip), vec![edit]));
+        found.push(Candidate::new(Evidence::Near, Ground::File(slip, Needs::Ids), vec![edit]));
     };
     let indent = &line[..line.len() - line.trim_start().len()];
     let here = Span::new(at, at);
@@ -387,7 +375,7 @@ pub(super) fn offer_syntax(source: &Arc<String>, weights: &Weights, found: &mut 
     let Some(finding) = found.iter_mut().find(|it| it.code == Code::XmlSyntax && it.is_error()) else { return };
     let mut all = damaged_lines(source);
     if all.is_empty() || lines(source).iter().all(|(_, line)| known(line, false).is_some()) {
-        all.extend(nesting(source));
+        all.extend(nesting(source).unwrap_or_default());
     }
     let mut passed: Vec<(Candidate, String)> = Vec::new();
     for candidate in all.into_iter().take(TEXTS) {
@@ -400,36 +388,15 @@ pub(super) fn offer_syntax(source: &Arc<String>, weights: &Weights, found: &mut 
         let after = Soundness::new(&model, &left);
         let plain = plain(&text);
         // Several lines may be lost, and a layer with them.
-        let is_whole = !matches!(candidate.change, Change::Nested(_)) || after.is_well_wired() && !has_doubles(&text);
+        let is_nested = matches!(candidate.ground, Ground::File(_, Needs::Ids));
+        let is_whole = !is_nested || after.satisfies(Needs::Ids, &after) && nesting(&text).is_none();
         if !after.has_errors && is_whole && passed.iter().all(|(_, other)| *other != plain) {
             passed.push((candidate, plain));
         }
     }
-    let [(Candidate { edits, change, .. }, _)] = &passed[..] else { return };
-    let slip = match change {
-        Change::Text { slip, is_only: true } | Change::Nested(slip) => slip,
-        _ => return,
-    };
-    finding.replace_help(vec![Fix::edit(source, None, edits.clone(), Some(Proof::new(*slip)))]);
-}
-
-fn has_doubles(source: &str) -> bool {
-    let mut open: Vec<(&str, Vec<&str>)> = Vec::new();
-    for tag in lines(source).iter().flat_map(|(_, line)| tags(line).unwrap_or_default()) {
-        if let (Some((_, known)), true) = (open.last_mut(), tag.role != TagRole::End) {
-            let is_list = ["input", "output"].contains(&tag.name) && tag.attributes.is_empty();
-            if known.contains(&tag.name) && (is_list || tag.name == "data") {
-                return true;
-            }
-            known.push(tag.name);
-        }
-        match tag.role {
-            TagRole::Start => open.push((tag.name, Vec::new())),
-            TagRole::End => drop(open.pop()),
-            TagRole::Single => {}
-        }
+    if let [(Candidate { edits, ground: Ground::File(slip, _), .. }, _)] = &passed[..] {
+        finding.replace_help(vec![Fix::edit(source, None, edits.clone(), Some(Proof::new(*slip)))]);
     }
-    false
 }
 
 /// The tags of a text without comments and white space between them, for comparison.
@@ -503,18 +470,9 @@ mod tests {
     }
 
     #[test]
-    fn a_layer_with_two_lists_has_lost_the_start_of_another() {
-        let of =
-            |inner: &str| format!("<layers>\n<layer id=\"0\" name=\"a\" type=\"A\">\n{inner}</layer>\n</layers>\n");
-        assert!(!has_doubles(&of("<input>\n</input>\n<output>\n</output>\n")));
-        assert!(has_doubles(&of("<input>\n</input>\n<input>\n</input>\n")));
-        assert!(has_doubles(&of("<data axis=\"1\" />\n<data axis=\"2\" />\n")));
-    }
-
-    #[test]
     fn an_unnested_line_is_closed_or_removed() {
         let edits = |source: &str| -> Vec<String> {
-            nesting(source).iter().map(|it| TextEdit::apply(&it.edits, source)).collect()
+            nesting(source).iter().flatten().map(|it| TextEdit::apply(&it.edits, source)).collect()
         };
         let layer = "<net version=\"11\">\n<layers>\n<layer id=\"0\" name=\"a\" type=\"A\">\n";
         let port = "<port id=\"0\" />\n";
@@ -523,6 +481,8 @@ mod tests {
         let twice = format!("{layer}<input>\n<input>\n{port}</input>\n</layer>\n</layers>\n</net>\n");
         assert!(edits(&twice).contains(&twice.replacen("<input>\n", "", 1)), "{:?}", edits(&twice));
         let open = format!("{layer}{port}</input>\n</layer>\n</layers>\n</net>\n");
+        let lists = twice.replace("<input>\n<input>\n", "<input>\n</input>\n<input>\n");
+        assert!(nesting(&lists).is_some() && nesting(&lists.replacen("input>", "output>", 2)).is_none());
         assert!(edits(&open).contains(&open.replace(port, &format!("<input>\n{port}"))), "{:?}", edits(&open));
     }
 }

@@ -13,35 +13,8 @@ use crate::model::weights::Weights;
 use crate::ops::{self, LayerKind};
 use crate::text::xml;
 
-/// Port, identified by its layer's id and by the layer's path and name, because an edit may change either.
-struct PortIdentity {
-    by_id: (Place, LayerId, Direction, usize),
-    by_name: (String, Direction, usize),
-}
-
-/// Set of ports. Each is found by the id of its layer or by its name.
-#[derive(Default)]
-struct PortSet {
-    ports: Vec<PortIdentity>,
-    ids: HashSet<(Place, LayerId, Direction, usize)>,
-    names: HashSet<(String, Direction, usize)>,
-}
-
-impl PortSet {
-    fn insert(&mut self, port: PortIdentity) {
-        self.ids.insert(port.by_id.clone());
-        self.names.insert(port.by_name.clone());
-        self.ports.push(port);
-    }
-
-    fn has(&self, port: &PortIdentity) -> bool {
-        self.names.contains(&port.by_name) || self.ids.contains(&port.by_id)
-    }
-
-    fn is_subset(&self, other: &Self) -> bool {
-        self.ports.iter().all(|port| other.has(port))
-    }
-}
+/// Port: path and name of its layer, its side and its position.
+type PortSet = HashSet<(String, Direction, usize)>;
 
 /// State of a text: its remaining faults.
 pub(super) struct Soundness {
@@ -52,6 +25,21 @@ pub(super) struct Soundness {
     /// Findings of the earlier text that no longer exist.
     pub(super) fixed: HashSet<FindingKey>,
     wiring: Wiring,
+}
+
+/// Faults that a text must not have after a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Needs {
+    /// Those that no trial permits.
+    Trial,
+    /// Errors.
+    NoErrors,
+    /// Errors, and ports that differ from their tensors.
+    NoDeviations,
+    /// Gaps in the ids, layers that nothing uses, and findings about edges.
+    Ids,
+    /// The same, and outputs that nothing uses any more.
+    Wiring,
 }
 
 /// Faults in the edges and ids of a text, which make several explanations of an edge possible.
@@ -148,8 +136,14 @@ impl Soundness {
         !self.wiring.unused.is_subset(&before.wiring.unused)
     }
 
-    pub(super) fn is_well_wired(&self) -> bool {
-        !self.wiring.is_broken && !self.wiring.has_gap && !self.wiring.has_unused
+    pub(super) fn satisfies(&self, needs: Needs, before: &Self) -> bool {
+        match needs {
+            Needs::Trial => true,
+            Needs::NoErrors => !self.has_errors,
+            Needs::NoDeviations => !self.has_errors && self.ports.deviating.is_empty(),
+            Needs::Ids => !self.wiring.is_broken && !self.wiring.has_gap && !self.wiring.has_unused,
+            Needs::Wiring => self.satisfies(Needs::Ids, before) && !self.leaves_unused(before),
+        }
     }
 
     /// The edit must reduce the number of findings of each of these kinds, and cause no new ones; otherwise `None`.
@@ -179,13 +173,9 @@ impl Soundness {
         Some(Self { fixed: fixed.into_iter().collect(), ..Self::of(model.as_ref(), &found, ports) })
     }
 
-    pub(super) fn has_no_deviations(&self) -> bool {
-        self.ports.deviating.ports.is_empty()
-    }
-
     /// A more serious fault outweighs any number of less serious ones.
     pub(super) fn faults(&self) -> usize {
-        self.findings.len() + self.ports.deviating.ports.len() + self.ports.unknown.ports.len()
+        self.findings.len() + self.ports.deviating.len() + self.ports.unknown.len()
     }
 }
 
@@ -201,10 +191,7 @@ impl StalePorts {
     fn look_at(&mut self, model: &Model, graph: &Graph, place: &Place) {
         let has_values = model.weights.len().is_some();
         for layer in graph.unordered() {
-            let port = |direction, at| PortIdentity {
-                by_id: (place.clone(), layer.id(), direction, at),
-                by_name: (place.path_to(layer.name()), direction, at),
-            };
+            let port = |direction, at| (place.path_to(layer.name()), direction, at);
             let feeds = graph.feeds(layer.id());
             for (at, (declared, feed)) in layer.inputs().iter().zip(feeds).enumerate() {
                 let output = feed.and_then(|(source, port)| source.outputs().get(port));
@@ -223,7 +210,7 @@ impl StalePorts {
         declared: &Declared,
         output: Option<&OutputPort>,
         has_values: bool,
-        port: impl Fn() -> PortIdentity,
+        port: impl Fn() -> (String, Direction, usize),
     ) {
         match output.filter(|it| it.element_type() != ElementType::Dynamic && it.shape().rank().is_some()) {
             Some(output) if declared.contradicts(output, has_values) => {
@@ -242,7 +229,7 @@ impl StalePorts {
     }
 
     fn are_no_worse(&self, before: &Self) -> bool {
-        self.deviating.ports.iter().all(|port| before.deviating.has(port) || before.unknown.has(port))
+        self.deviating.iter().all(|port| before.deviating.contains(port) || before.unknown.contains(port))
             && self.unknown.is_subset(&before.unknown)
     }
 }

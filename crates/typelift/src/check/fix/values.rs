@@ -4,17 +4,16 @@ use std::collections::BTreeMap;
 
 use typelift_promote::ElementType;
 
-use super::change::Change;
 use super::fitting::{Fitting, candidates};
-use super::proof;
+use super::reading;
 use super::relation;
-use super::site::{Candidate, Evidence, Site, insert_attribute};
+use super::site::{Candidate, Evidence, Ground, Site};
+use super::trial::Needs;
 use crate::base::span::Span;
 use crate::base::{foreign, names};
 use crate::check::Declared;
 use crate::edit::numbers::element_count;
-use crate::findings::TextEdit;
-use crate::model::graph::{Attribute, Direction, Layer};
+use crate::model::graph::{Attribute, Layer};
 use crate::model::weights::stored_size;
 use crate::ops::{self, Attr, AttrKind, LayerKind};
 
@@ -30,11 +29,11 @@ impl Site<'_> {
     pub(super) fn attributes(&self, only: &dyn Fn(&str) -> bool, missed: Option<&str>) -> Vec<Candidate> {
         let Some(operation) = self.layer.operation() else { return Vec::new() };
         let mut found = Vec::new();
-        if ops::is_constant(self.layer) || ops::kind(self.layer) == LayerKind::Parameter {
+        if self.is_source() {
             found.extend(self.declared_attributes(only));
         }
         found.extend(self.exchanges(only));
-        let mut fitting = Fitting::new(self.model, self.graph, self.layer.id());
+        let mut fitting = Fitting::new(self.case.model, self.graph, self.layer.id());
         for row in operation.attribute_names().filter_map(|name| operation.attribute(name)).filter(|row| only(row.name))
         {
             let written = self.layer.attribute(row.name);
@@ -43,8 +42,6 @@ impl Site<'_> {
                 found.extend(self.left_out(row, &mut fitting));
                 continue;
             }
-            let mut values: Vec<(Evidence, String)> = Vec::new();
-            let near = written.map_or_else(Vec::new, |text| near_values(row, text));
             let mut of_table = candidates(row, self.layer);
             let possible = of_table.len();
             // If no value gives the declared outputs, the inputs have changed since the ports were written.
@@ -53,13 +50,13 @@ impl Site<'_> {
             of_table.retain(|value| !is_told || fits(value));
             // OpenVINO's default is a candidate if the declared outputs distinguish it from other values.
             let assumed = row.default.filter(|_| written.is_none() && of_table.len() < possible);
-            let assumed = assumed.filter(|value| of_table.iter().any(|it| it == value));
-            values.extend(near);
-            values.extend(assumed.map(|value| (Evidence::Unused, value.to_owned())));
+            let assumed = assumed.filter(|value| of_table.iter().any(|it| it == value)).map(str::to_owned);
+            let mut values = written.map_or_else(Vec::new, |text| near_values(row, text));
+            values.extend(assumed.map(|value| (Evidence::Unused, value)));
             values.extend(self.sibling_values(row.name).into_iter().map(|value| (Evidence::File, value)));
             values.extend(of_table.into_iter().take(FROM_TABLE).map(|value| (Evidence::Table, value)));
             if row.name == VARIABLE {
-                found.extend(self.lone_variables(written.unwrap_or_default()));
+                found.extend(self.variables(written.unwrap_or_default()));
             }
             let mut seen = vec![written.unwrap_or_default().to_owned()];
             for (evidence, value) in values {
@@ -89,8 +86,80 @@ impl Site<'_> {
     }
 
     fn valued(&self, evidence: Evidence, name: &str, value: &str) -> Option<Candidate> {
-        let change = Change::Value { layer: self.layer.id(), name: name.to_owned(), value: value.to_owned() };
-        Some(Candidate::new(evidence, change, vec![self.set(name, value)?]))
+        Some(Candidate::new(evidence, self.ground(name, value), vec![self.set(name, value)?]))
+    }
+
+    /// What shows that an attribute has this value: its old text, the only port of a Parameter or constant, or the
+    /// outputs of another layer.
+    fn ground(&self, name: &str, value: &str) -> Ground {
+        let unclear = self.unclear(name);
+        let is_exchanged =
+            self.layer.attributes().iter().any(|it| relation::are_exchanged(self.layer, name, it.name()));
+        match unclear.and_then(|(row, text)| reading::value(row, text)) {
+            _ if is_exchanged => Ground::None,
+            // Lists with and without spaces after commas are equal.
+            Some(read) if read.value.split(',').map(str::trim).eq(value.split(',').map(str::trim)) => read.into(),
+            Some(_) => Ground::None,
+            None if self.is_source() => {
+                let is_meant = self.declared_values().iter().any(|(known, said)| *known == name && said == value);
+                let is_wrong = unclear.is_some() || self.layer.attribute(name).is_none() || self.is_contradicted(name);
+                let needs = match name {
+                    _ if is_wrong => Needs::Trial,
+                    // The bytes are the same.
+                    "shape" if self.case.is_error && ops::is_constant(self.layer) => Needs::NoDeviations,
+                    _ => return Ground::None,
+                };
+                let says = match name {
+                    "shape" => "port: it declares the shape",
+                    "element_type" => "port: it declares the type",
+                    _ => "type, shape and port agree on the size",
+                };
+                if is_meant && self.declares(name) { Ground::File(says, needs) } else { Ground::None }
+            }
+            None => Ground::Outputs { layer: self.layer.id(), name: name.to_owned(), value: value.to_owned() },
+        }
+    }
+
+    /// The text of an attribute, if it is not a value.
+    fn unclear(&self, name: &str) -> Option<(&'static Attr, &str)> {
+        let row = self.layer.operation()?.attribute(name)?;
+        Some((row, self.layer.attribute(name)?)).filter(|(row, text)| !row.is_clear(text))
+    }
+
+    /// True for a Parameter or constant, which has only one port.
+    fn is_source(&self) -> bool {
+        ops::is_constant(self.layer) || ops::kind(self.layer) == LayerKind::Parameter
+    }
+
+    /// Either the size of a constant agrees with the port, or the wrong type of a Parameter causes errors. Otherwise
+    /// the author may want a new shape of the Parameter.
+    fn is_contradicted(&self, name: &str) -> bool {
+        let size = self.layer.byte_count("size").map(u128::from);
+        match ops::is_constant(self.layer) {
+            true if self.case.is_error && name == "size" => true,
+            true => self.declared_bytes() == size && self.written_bytes() != size,
+            false => self.case.is_error,
+        }
+    }
+
+    /// True if the only port declares an attribute as a whole.
+    fn declares(&self, name: &str) -> bool {
+        let Some(Declared { element_type, dims }) = self.declared() else { return false };
+        match name {
+            // A port without dimensions declares no shape, and one with dynamic dimensions declares no bounds.
+            "shape" => !dims.is_empty() && dims.iter().all(|&dim| dim >= 0),
+            "element_type" => element_type.is_some(),
+            "size" => self.written_bytes().is_some_and(|bytes| {
+                let is_exchanged = self.layer.byte_count("offset").map(u128::from) == Some(bytes);
+                self.declared_bytes() == Some(bytes) && !is_exchanged
+            }),
+            _ => false,
+        }
+    }
+
+    fn declared(&self) -> Option<Declared> {
+        let port = self.layer.outputs().first()?;
+        Some(Declared::read(self.source(), port.declared, port.content))
     }
 
     fn exchanges(&self, only: &dyn Fn(&str) -> bool) -> Vec<Candidate> {
@@ -98,90 +167,68 @@ impl Site<'_> {
         let pairs = written.iter().enumerate().flat_map(|(at, one)| written[at + 1..].iter().map(move |it| (one, it)));
         let pairs = pairs.take(PAIRS).map(|(one, other)| (one.name(), other.name()));
         let lost = pairs.filter(|(one, other)| relation::are_exchanged(self.layer, one, other));
-        let mut found: Vec<_> = lost.map(|(one, other)| (Evidence::Near, one, other)).collect();
-        let broken = relation::broken(self.layer);
-        let evidence = |pair| if broken.contains(pair) { Evidence::Unused } else { Evidence::Table };
-        found.extend(relation::pairs(self.layer).iter().map(|pair| (evidence(pair), pair.0, pair.1)));
-        found.retain(|(_, one, other)| only(one) || only(other));
-        let candidates = found.into_iter().filter_map(|(evidence, one, other)| {
+        let proof = Ground::File("swap: each value is valid only for the other attribute", Needs::Trial);
+        let mut found: Vec<_> = lost.map(|(one, other)| (Evidence::Near, proof.clone(), one, other)).collect();
+        let related = relation::pairs(self.layer);
+        found.extend(related.iter().map(|pair| (Evidence::Table, Ground::None, pair.0, pair.1)));
+        found.retain(|(.., one, other)| only(one) || only(other));
+        let candidates = found.into_iter().filter_map(|(evidence, ground, one, other)| {
             let first = self.set(one, self.layer.attribute(other)?)?;
             let second = self.set(other, self.layer.attribute(one)?)?;
-            let change = Change::Exchange { layer: self.layer.id(), names: [one.to_owned(), other.to_owned()] };
-            Some(Candidate::new(evidence, change, vec![first, second]))
+            Some(Candidate::new(evidence, ground, vec![first, second]))
         });
         candidates.collect()
     }
 
-    fn declared_attributes(&self, only: &dyn Fn(&str) -> bool) -> Vec<Candidate> {
-        let Some(port) = self.layer.outputs().first() else { return Vec::new() };
-        let Declared { element_type, dims } = Declared::read(self.source(), port.declared, port.content);
+    /// The values of the attributes that the port of a Parameter or constant declares.
+    fn declared_values(&self) -> Vec<(&'static str, String)> {
+        let Some(Declared { element_type, dims }) = self.declared() else { return Vec::new() };
         let shape = dims.iter().map(|&dim| if dim < 0 { "?".to_owned() } else { dim.to_string() });
-        let shape = shape.collect::<Vec<_>>().join(self.separator());
-        let mut values = vec![("shape", shape)];
+        let mut values = vec![("shape", shape.collect::<Vec<_>>().join(self.separator()))];
         values.extend(element_type.map(|ty| ("element_type", ty.name().to_owned())));
-        let count = dims.iter().try_fold(1_u64, |count, &dim| count.checked_mul(u64::try_from(dim).ok()?));
-        let bytes = element_type.zip(count).and_then(|(ty, count)| stored_size(ty, count));
         if ops::is_constant(self.layer) {
-            values.extend(
-                bytes.or_else(|| self.bytes_to_next().map(u128::from)).map(|bytes| ("size", bytes.to_string())),
-            );
+            let bytes = self.declared_bytes().or_else(|| self.bytes_to_next().map(u128::from));
+            values.extend(bytes.map(|bytes| ("size", bytes.to_string())));
         }
-        values.retain(|(name, value)| self.layer.attribute(name).map(str::trim) != Some(value.as_str()));
-        let edits = values.iter().map(|(name, value)| (*name, self.set(name, value)));
-        let edits: Vec<_> = edits.filter_map(|(name, edit)| Some((name, edit?))).collect();
-        let all = edits.iter().map(|(_, edit)| edit.clone()).collect::<Vec<_>>();
-        let (written, size) = (self.written_bytes(), self.layer.byte_count("size").map(u128::from));
-        // True if the declared size ends where the next constant begins.
-        let fills = bytes.is_some() && bytes == self.bytes_to_next().map(u128::from) && bytes != size;
-        let is_unreadable = |name: &str| {
-            let row = self.layer.operation().and_then(|operation| operation.attribute(name));
-            self.layer.attribute(name).is_some_and(|text| row.is_some_and(|row| !row.is_clear(text)))
-        };
-        let are_unreadable = edits.iter().all(|(name, _)| is_unreadable(name));
-        let together = if fills || are_unreadable { Evidence::Unused } else { Evidence::Part };
-        let names = edits.iter().map(|(name, _)| *name).collect();
-        let change = Change::Declared { layer: self.layer.id(), names, fills };
-        let several = (all.len() > 1 && self.data().is_some()).then(|| Candidate::new(together, change, all));
-        let is_whole = dims.iter().all(|&dim| dim >= 0) || ops::is_constant(self.layer);
-        // True if only with this change the size of the constant agrees with its type and shape.
-        let settles = edits.len() == 1 && bytes.is_some() && bytes == size && written != size;
-        let evidence = |name| match () {
-            // Ports cannot declare the bounds of a dimension, so the shape may be incomplete.
-            () if name == "shape" && !is_whole => Evidence::Part,
-            () if settles => Evidence::Unused,
-            () => Evidence::File,
-        };
-        let each = values.iter().filter(|(name, _)| only(name) || ops::is_constant(self.layer));
-        let each = each.filter_map(|(name, value)| self.valued(evidence(*name), name, value));
-        each.chain(several).chain(self.shapes_of_consumers()).chain(self.offsets()).collect()
+        values
     }
 
-    /// The shapes with as many elements that the ports of consumers declare for a constant. Its own port is changed
-    /// too. A rival can be a lost Reshape or Transpose, so none is safe.
-    fn shapes_of_consumers(&self) -> Vec<Candidate> {
-        let (Some(port), Some(output)) =
-            (self.ports(Direction::Output).into_iter().next(), self.layer.outputs().first())
-        else {
-            return Vec::new();
-        };
-        let Some(now) = output.shape().to_static().filter(|_| ops::is_constant(self.layer)) else { return Vec::new() };
-        let count = |dims: &[i64]| dims.iter().try_fold(1_i64, |count, &dim| count.checked_mul(dim));
-        let mut shapes = Vec::new();
-        for input in self.graph.consumers(self.layer.id().output(0)) {
-            let taken = self.graph.layer(input.layer).and_then(|layer| layer.inputs().get(input.port));
-            let Some(taken) = taken else { continue };
-            let Declared { element_type, dims } = Declared::read(self.source(), taken.declared, taken.content);
-            let is_other = element_type.is_some() && dims[..] != now[..] && count(&dims) == count(&now);
-            if is_other && !shapes.contains(&dims) {
-                shapes.push(dims);
-            }
+    fn declared_attributes(&self, only: &dyn Fn(&str) -> bool) -> Vec<Candidate> {
+        let Some(Declared { dims, .. }) = self.declared() else { return Vec::new() };
+        let mut values = self.declared_values();
+        values.retain(|(name, value)| self.layer.attribute(name).map(str::trim) != Some(value.as_str()));
+        let (written, size) = (self.written_bytes(), self.layer.byte_count("size").map(u128::from));
+        let bytes = self.declared_bytes();
+        let is_constant = ops::is_constant(self.layer);
+        let mut found = Vec::new();
+        for (name, value) in values.iter().filter(|(name, _)| only(name) || is_constant) {
+            let evidence = match *name {
+                // Ports cannot declare the bounds of a dimension, so the shape may be incomplete.
+                "shape" if dims.iter().any(|&dim| dim < 0) && !is_constant => Evidence::Part,
+                // Only with this change the size of the constant agrees with its type and shape.
+                _ if values.len() == 1 && bytes.is_some() && bytes == size && written != size => Evidence::Unused,
+                _ => Evidence::File,
+            };
+            found.extend(self.valued(evidence, name, value));
         }
-        let edits = shapes.into_iter().filter_map(|dims| {
-            let dims: Vec<String> = dims.iter().map(ToString::to_string).collect();
-            let shape = self.set("shape", &dims.join(self.separator()))?;
-            Some([vec![shape], self.with_dims(port, &dims)].concat())
-        });
-        edits.map(|edits| Candidate::new(Evidence::File, Change::Other, edits)).collect()
+        let all: Option<Vec<_>> = values.iter().map(|(name, value)| self.set(name, value)).collect();
+        if let Some(all) = all.filter(|all| all.len() > 1 && self.data().is_some()) {
+            // True if the declared size ends where the next constant begins.
+            let fills = bytes.is_some() && bytes == self.bytes_to_next().map(u128::from) && bytes != size;
+            let is_lost = |name: &str| self.layer.attribute(name).is_none() || self.unclear(name).is_some();
+            let mut others = values.iter().map(|(name, _)| *name).filter(|name| *name != "size");
+            let are_declared = others.clone().all(|name| self.declares(name));
+            let evidence = if fills || values.iter().all(|(name, _)| self.unclear(name).is_some()) {
+                Evidence::Unused
+            } else {
+                Evidence::Part
+            };
+            let is_meant = are_declared && (fills && self.case.is_error || others.all(is_lost));
+            let proof = Ground::File("port: it declares the type and the shape", Needs::Trial);
+            found.push(Candidate::new(evidence, if is_meant { proof } else { Ground::None }, all));
+        }
+        found.extend(self.offsets());
+        found
     }
 
     fn separator(&self) -> &'static str {
@@ -194,113 +241,95 @@ impl Site<'_> {
         ops::is_constant(self.layer) && self.written_bytes().zip(size).is_some_and(|(written, size)| written != size)
     }
 
-    pub(super) fn written_bytes(&self) -> Option<u128> {
+    fn written_bytes(&self) -> Option<u128> {
         let (ty, dims) = self.layer.stored_as()?;
         stored_size(ty, element_count(&dims)?)
     }
 
-    pub(super) fn declared_bytes(&self) -> Option<u128> {
-        let port = self.layer.outputs().first()?;
-        let declared = Declared::read(self.source(), port.declared, port.content);
-        let dims = declared.dims.iter().map(|&dim| u64::try_from(dim).ok());
-        stored_size(declared.element_type?, dims.into_iter().try_fold(1_u64, |count, dim| count.checked_mul(dim?))?)
+    fn declared_bytes(&self) -> Option<u128> {
+        let Declared { element_type, dims } = self.declared()?;
+        let count = dims.iter().try_fold(1_u64, |count, &dim| count.checked_mul(u64::try_from(dim).ok()?))?;
+        stored_size(element_type?, count)
+    }
+
+    /// The places of all other constants in the weights.
+    fn places(&self) -> Vec<(u64, u64, &Layer)> {
+        let layers = self.case.model.walk().flat_map(|(_, graph)| graph.unordered());
+        let others = layers.filter(|layer| !std::ptr::eq(*layer, self.layer) && ops::is_constant(layer));
+        let place = |layer| {
+            let (start, size) = (Layer::byte_count(layer, "offset")?, Layer::byte_count(layer, "size")?);
+            Some((start, start.saturating_add(size), layer))
+        };
+        let mut places: Vec<_> = others.filter_map(place).collect();
+        places.sort_unstable_by_key(|&(start, end, _)| (start, end));
+        places
     }
 
     fn bytes_to_next(&self) -> Option<u64> {
-        let offset = |layer: &Layer| layer.attribute("offset")?.trim().parse::<u64>().ok();
-        let start = offset(self.layer)?;
-        let layers = self.model.walk().flat_map(|(_, graph)| graph.unordered());
-        let starts = layers.filter(|layer| ops::is_constant(layer)).filter_map(offset);
-        let end = starts.chain(self.model.weights.len()).filter(|&other| other > start).min()?;
-        Some(end - start)
+        let start = self.layer.byte_count("offset")?;
+        let places = self.places();
+        let starts = places.iter().map(|place| place.0).chain(self.case.model.weights.len());
+        Some(starts.filter(|&other| other > start).min()? - start)
     }
 
+    /// Candidates for the place of a constant: the unused ranges of its size, then the bytes of an equal constant,
+    /// because equal constants share bytes.
     fn offsets(&self) -> Vec<Candidate> {
-        let Some(data) = self.data().filter(|_| ops::is_constant(self.layer)) else { return Vec::new() };
-        let mut places = Vec::new();
-        let mut alike = BTreeMap::<u64, usize>::new();
-        let layers = self.model.walk().flat_map(|(_, graph)| graph.unordered());
-        for layer in layers.filter(|layer| !std::ptr::eq(*layer, self.layer) && ops::is_constant(layer)) {
-            if let (Some(start), Some(size)) = (layer.byte_count("offset"), layer.byte_count("size")) {
-                places.push((start, start.saturating_add(size)));
-                let is_alike = |name| layer.attribute(name) == self.layer.attribute(name);
-                if is_alike("element_type") && is_alike("shape") {
-                    *alike.entry(start).or_default() += 1;
-                }
-            }
-        }
-        places.sort_unstable();
-        let mut holes = Vec::new();
-        let mut end = 0;
-        for &(start, stop) in &places {
-            holes.extend((start > end).then_some((end, start)));
+        let size = self.layer.byte_count("size").filter(|_| ops::is_constant(self.layer));
+        let (Some(size), Some(length)) = (size, self.case.model.weights.len()) else { return Vec::new() };
+        let now = self.layer.byte_count("offset");
+        let places = self.places();
+        let (mut free, mut shared, mut end) = (Vec::new(), Vec::new(), 0);
+        for &(start, stop, layer) in &places {
+            free.extend((start == end + size).then_some(end));
+            let is_alike = |name| layer.attribute(name) == self.layer.attribute(name);
+            shared.extend((stop - start == size && is_alike("element_type") && is_alike("shape")).then_some(start));
             end = end.max(stop);
         }
-        holes.extend(self.model.weights.len().filter(|&length| length > end).map(|length| (end, length)));
-        let written = data.value(self.source(), "offset");
-        let edit = |start: u64| match written {
-            Some(span) => TextEdit::new(span, start.to_string()),
-            None => insert_attribute(data, "offset", &start.to_string()),
+        free.extend((length == end.saturating_add(size)).then_some(end));
+        let ground = match (now, &free[..]) {
+            (None, [_]) => Ground::File("the only unused range of its size", Needs::Trial),
+            _ => Ground::None,
         };
-        let (now, size) = (self.layer.byte_count("offset"), self.layer.byte_count("size"));
-        // The bytes of a constant of equal size are also possible, because equal constants share bytes.
-        holes.extend(places.iter().filter(|&&(start, end)| Some(end - start) == size).copied());
-        holes.retain(|&(start, end)| size.is_none_or(|size| end - start >= size) && Some(start) != now);
-        let is_taken = |start| places.binary_search_by_key(&start, |place: &(u64, u64)| place.0).is_ok();
-        let uses = |start| alike.get(&start).copied().unwrap_or_default();
-        let rank = |start: u64, end: u64| {
-            let distance = now.map_or(start, |now| start.abs_diff(now));
-            let overlaps = now.zip(size).is_some_and(|(now, size)| start < now.saturating_add(size) && now < end);
-            (Some(end - start) != size, is_taken(start), !overlaps, std::cmp::Reverse(uses(start)), distance)
-        };
-        holes.sort_by_key(|&(start, end)| rank(start, end));
-        holes.dedup();
-        let evidence = |start, fits: bool| match (fits, is_taken(start)) {
-            (true, false) => Evidence::Unused,
-            (true, true) => Evidence::File,
-            (false, _) => Evidence::Part,
-        };
-        let free = holes.iter().filter(|&&(start, end)| Some(end - start) == size && !is_taken(start)).count();
-        let change = Change::Place { layer: self.layer.id(), is_only_one: free == 1 };
-        let found = holes.into_iter().take(FROM_TABLE);
-        let fits = |start, end| evidence(start, Some(end - start) == size);
-        found.map(|(start, end)| Candidate::new(fits(start, end), change.clone(), vec![edit(start)])).collect()
+        shared.dedup();
+        shared.sort_by_key(|start| start.abs_diff(now.unwrap_or_default()));
+        let free = free.into_iter().map(|start| (Evidence::Unused, ground.clone(), start));
+        let shared = shared.into_iter().map(|start| (Evidence::File, Ground::None, start));
+        let all = free.chain(shared).filter(|(.., start)| Some(*start) != now).take(FROM_TABLE);
+        let edit = |start: u64| Some(vec![self.set("offset", &start.to_string())?]);
+        all.filter_map(|(evidence, ground, start)| Some(Candidate::new(evidence, ground, edit(start)?))).collect()
     }
 
     fn sibling_values(&self, name: &str) -> Vec<String> {
-        let mut counts = BTreeMap::<&str, usize>::new();
-        for sibling in self.siblings() {
-            *counts.entry(sibling.attribute(name).unwrap_or_default()).or_default() += 1;
-        }
-        let mut values: Vec<_> = counts.into_iter().filter(|(value, _)| !value.is_empty()).collect();
-        values.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
         let is_place = ops::is_constant(self.layer) && ["offset", "shape", "size"].contains(&name);
-        let is_own = is_place || name == VARIABLE;
-        let limit = if is_own { 0 } else { FROM_SISTERS };
-        values.into_iter().take(limit).map(|(value, _)| value.to_owned()).collect()
+        if is_place || name == VARIABLE {
+            return Vec::new();
+        }
+        let mut counts = BTreeMap::<&str, usize>::new();
+        for value in self.siblings().filter_map(|sibling| sibling.attribute(name)).filter(|value| !value.is_empty()) {
+            *counts.entry(value).or_default() += 1;
+        }
+        let mut values: Vec<_> = counts.into_iter().collect();
+        values.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
+        values.into_iter().take(FROM_SISTERS).map(|(value, _)| value.to_owned()).collect()
     }
 
-    /// An edit makes both names equal; the file does not show which one is misspelled.
-    fn lone_variables(&self, written: &str) -> Vec<Candidate> {
-        let partner = match ops::kind(self.layer) {
-            LayerKind::Assign => LayerKind::ReadValue,
-            LayerKind::ReadValue => LayerKind::Assign,
-            _ => return Vec::new(),
-        };
-        let taken: Vec<_> = self.siblings().filter_map(|sibling| sibling.attribute(VARIABLE)).collect();
-        let partners = self.graph.unordered().filter(|layer| ops::kind(layer) == partner);
-        let name = |layer: &Layer| layer.attribute(VARIABLE).unwrap_or_default().to_owned();
-        let mut lone: Vec<_> = partners.map(|layer| (name(layer), layer)).collect();
-        lone.retain(|(name, _)| !taken.contains(&name.as_str()));
-        let near = names::nearest(written, lone.iter().map(|(name, _)| name.as_str())).map(str::to_owned);
+    /// An edit makes the names of a ReadValue and an Assign equal; the file does not show which one is misspelled.
+    fn variables(&self, written: &str) -> Vec<Candidate> {
+        let kinds = [LayerKind::Assign, LayerKind::ReadValue];
+        let is_partner = |it: &&Layer| kinds.contains(&ops::kind(it)) && ops::kind(it) != ops::kind(self.layer);
+        let partners = self.graph.unordered().filter(is_partner).filter_map(|it| Some((it.attribute(VARIABLE)?, it)));
+        let mut lone: Vec<_> = partners.collect();
+        lone.retain(|(name, _)| self.siblings().all(|sibling| sibling.attribute(VARIABLE) != Some(name)));
         // If one name is similar, the others are excluded.
-        lone.retain(|(name, _)| near.as_ref().is_none_or(|near| near == name));
+        if let Some(near) = names::nearest(written, lone.iter().map(|(name, _)| *name)) {
+            lone.retain(|(name, _)| *name == near);
+        }
         let edits = lone.iter().flat_map(|(name, partner)| {
-            let there =
-                Site::new(self.model, self.graph, self.edges, partner).and_then(|site| site.set(VARIABLE, written));
+            let there = self.case.site(partner).and_then(|site| site.set(VARIABLE, written));
             self.set(VARIABLE, name).into_iter().chain(there)
         });
-        edits.map(|edit| Candidate::new(Evidence::File, Change::Other, vec![edit])).collect()
+        edits.map(|edit| Candidate::new(Evidence::File, Ground::None, vec![edit])).collect()
     }
 
     fn siblings(&self) -> impl Iterator<Item = &Layer> {
@@ -318,135 +347,136 @@ impl Site<'_> {
             let free: Vec<_> =
                 operation.attribute_names().filter(|name| self.layer.attribute(name).is_none()).collect();
             let near = foreign::attribute(written, free.iter().copied());
-            let only = proof::attribute(written, &free);
-            let evidence = |known: &str| if near == Some(known) { Evidence::Near } else { Evidence::Table };
-            let others = free.into_iter().filter(|known| near.is_none() || near == Some(known));
-            let change = |known: &str| Change::AttributeName { is_only: only == Some(known) };
-            found.extend(others.map(|known| Candidate::one(evidence(known), change(known), name, known)));
+            let only = reading::attribute(written, &free);
+            for known in free.into_iter().filter(|known| near.is_none_or(|near| near == *known)) {
+                let evidence = if near.is_some() { Evidence::Near } else { Evidence::Table };
+                let text = Ground::Text(vec!["one letter, the case of letters, or another word for it"]);
+                let ground = if only == Some(known) { text } else { Ground::None };
+                found.push(Candidate::one(evidence, ground, name, known));
+            }
             let whole = Span { start: name.start, end: value.end + 1 };
-            found.push(Candidate::one(Evidence::Part, Change::Other, whole, ""));
+            found.push(Candidate::one(Evidence::Part, Ground::None, whole, ""));
         }
         found
     }
 
+    /// Candidates for the operation set, and for the name of an operation that the format does not have.
     pub(super) fn operations(&self) -> Vec<Candidate> {
+        let Some(head) = self.tags.first() else { return Vec::new() };
+        let (written, is_known) = (self.layer.version(), self.layer.operation().is_some());
+        let digits = |text: &str| text.trim_start_matches(|c: char| !c.is_ascii_digit()).to_owned();
+        let rows = ops::revisions(self.layer.ty()).iter();
+        let mut sets: Vec<_> = rows.clone().filter_map(|row| row.opsets().next()).collect();
+        sets.sort_unstable_by(|a, b| b.cmp(a));
+        // The number of the version after its spelling is corrected.
+        let named = rows.flat_map(|row| row.opsets()).find(|set| digits(written) == set.to_string());
+        sets.extend(named.filter(|set| !sets.contains(set) && !is_known));
         let mut found = Vec::new();
-        if let Some(span) = self.head("version") {
-            let of_sisters: Vec<_> = self.siblings().map(Layer::version).collect();
-            let rows = ops::revisions(self.layer.ty()).iter();
-            let mut sets: Vec<_> = rows.clone().filter_map(|row| row.opsets().next()).collect();
-            sets.sort_unstable_by(|a, b| b.cmp(a));
-            // The number of the version after its spelling is corrected.
-            let number: Option<u32> =
-                self.layer.version().trim_start_matches(|c: char| !c.is_ascii_digit()).parse().ok();
-            let named = rows.flat_map(|row| row.opsets()).find(|set| number == Some(u32::from(*set)));
-            sets.extend(named.filter(|set| !sets.contains(set) && self.layer.operation().is_none()));
-            for set in sets.into_iter().map(|set| format!("opset{set}")).filter(|set| set != self.layer.version()) {
-                let digits = |text: &str| text.trim_start_matches(|c: char| !c.is_ascii_digit()).to_owned();
-                let is_near = self.layer.operation().is_none() && digits(&set) == digits(self.layer.version());
-                let evidence = match () {
-                    () if is_near => Evidence::Near,
-                    () if of_sisters.contains(&set.as_str()) => Evidence::File,
-                    () => Evidence::Table,
-                };
-                let change = Change::Version { layer: self.layer.id(), value: set.clone() };
-                found.push(Candidate::one(evidence, change, span, set));
-            }
+        for set in sets.into_iter().map(|set| format!("opset{set}")).filter(|set| set != written) {
+            let span = self.head("version");
+            let evidence = match () {
+                () if span.is_some() && !is_known && digits(&set) == digits(written) => Evidence::Near,
+                () if span.is_none() || self.siblings().any(|it| it.version() == set) => Evidence::File,
+                () => Evidence::Table,
+            };
+            let edit = head.set(self.source(), "version", &set);
+            found.push(Candidate::new(evidence, self.ground_of_version(&set), vec![edit]));
         }
         found.extend(self.names());
         found
     }
 
-    /// Candidates for the name of an operation that the format does not have.
+    fn ground_of_version(&self, value: &str) -> Ground {
+        let written = self.layer.version().to_lowercase().replace([' ', '_', '-'], "");
+        let mut siblings = self.siblings().peekable();
+        let has_siblings = siblings.peek().is_some();
+        match () {
+            () if self.layer.operation().is_some() => Ground::None,
+            () if written == value || format!("opset{written}") == value => {
+                Ground::Text(vec!["the number of the operation set"])
+            }
+            () if ops::revisions(self.layer.ty()).len() == 1 => {
+                Ground::File("the only revision of the operation", Needs::Trial)
+            }
+            () if has_siblings && siblings.all(|it| it.version() == value) => {
+                Ground::File("the version of all sibling layers", Needs::Trial)
+            }
+            () => Ground::None,
+        }
+    }
+
     fn names(&self) -> Vec<Candidate> {
         let mut found = Vec::new();
+        let (Some(span), written) = (self.head("type"), self.layer.ty()) else { return found };
+        let read = reading::operation(written);
+        let operation = |evidence, name: &str, is_alike: bool| {
+            let ground = match &read {
+                Some(read) if read.value == name => read.clone().into(),
+                None if is_alike => Ground::File("attributes: only this operation has them", Needs::Trial),
+                _ => Ground::None,
+            };
+            Candidate::one(evidence, ground, span, name)
+        };
         // `Constant` is the name of the operation, but not the one that files use.
-        let class = ops::all().map(|row| row.name).find(|name| *name == self.layer.ty());
-        let spelling = class.map(ops::file_spelling).filter(|name| !name.is_empty() && *name != self.layer.ty());
-        if let Some((span, spelling)) = self.head("type").zip(spelling) {
-            found.push(self.operation(Evidence::Near, span, spelling));
+        let class = ops::all().map(|row| row.name).find(|name| *name == written);
+        let spelling = class.map(ops::file_spelling).filter(|name| !name.is_empty() && *name != written);
+        found.extend(spelling.map(|spelling| operation(Evidence::Near, spelling, false)));
+        if self.layer.operation().is_some() {
+            return found;
         }
-        if let (Some(span), None) = (self.head("type"), self.layer.operation()) {
-            let names: Vec<_> = ops::all().map(|row| row.name).collect();
-            let meant = foreign::operation(self.layer.ty(), &names).map(|(meant, _)| meant);
-            let distance = |name: &str| names::distance(name, self.layer.ty());
-            let written = names.into_iter().map(ops::file_spelling);
-            let limit = self.layer.ty().chars().count() / 2;
-            let meant = meant.map(ops::file_spelling);
-            let mut near: Vec<_> = written
-                .filter(|name| names::is_within(limit.min(3), name, self.layer.ty()) || Some(*name) == meant)
-                .collect();
-            near.sort_by_key(|name| (Some(*name) != meant, distance(name), *name));
-            near.dedup();
-            // A name that another operation set has is rarely misspelt.
-            let has_name = !ops::revisions(self.layer.ty()).is_empty();
-            let set = self.layer.version().strip_prefix("opset").and_then(|set| set.parse::<u8>().ok());
-            let is_here = |name: &str| ops::revisions(name).iter().any(|row| row.opsets().any(|it| Some(it) == set));
-            near.retain(|name| !has_name || distance(name) == 1 && is_here(name));
-            // All operations with the same attributes are tried, because the name alone does not decide.
-            let mut alike = ops::with_attributes(self.layer.attributes().iter().map(Attribute::name));
-            if !alike.is_empty() && proof::operation(self.layer.ty()).is_some() {
-                alike.clear();
-            }
-            found.extend(alike.iter().map(|name| self.operation(Evidence::File, span, name)));
-            near.retain(|name| !alike.contains(name));
-            for name in near.into_iter().take(FROM_TABLE).filter(|name| !name.is_empty()) {
-                let is_near = Some(name) == meant || distance(name) <= (limit / 2).clamp(1, 2);
-                let evidence = match () {
-                    () if is_near && !alike.is_empty() => Evidence::File,
-                    () if is_near => Evidence::Near,
-                    () => Evidence::Table,
-                };
-                found.push(self.operation(evidence, span, name));
-            }
+        let names: Vec<_> = ops::all().map(|row| row.name).collect();
+        let meant = foreign::operation(written, &names).map(|(meant, _)| ops::file_spelling(meant));
+        let distance = |name: &str| names::distance(name, written);
+        let limit = written.chars().count() / 2;
+        let mut near: Vec<_> = names.into_iter().map(ops::file_spelling).collect();
+        near.retain(|name| names::is_within(limit.min(3), name, written) || Some(*name) == meant);
+        near.sort_by_key(|name| (Some(*name) != meant, distance(name), *name));
+        near.dedup();
+        // A name that another operation set has is rarely misspelt.
+        let has_name = !ops::revisions(written).is_empty();
+        let set = self.layer.version().strip_prefix("opset").and_then(|set| set.parse::<u8>().ok());
+        let is_here = |name: &str| ops::revisions(name).iter().any(|row| row.opsets().any(|it| Some(it) == set));
+        near.retain(|name| !has_name || distance(name) == 1 && is_here(name));
+        // All operations with the same attributes are tried, because the name alone does not decide.
+        let mut alike = ops::with_attributes(self.layer.attributes().iter().map(Attribute::name));
+        if !alike.is_empty() && read.is_some() {
+            alike.clear();
         }
-        found
-    }
-
-    fn operation(&self, evidence: Evidence, span: Span, name: &str) -> Candidate {
-        let (written, meant) = (self.layer.ty().to_owned(), name.to_owned());
-        Candidate::one(evidence, Change::Operation { layer: self.layer.id(), written, meant }, span, name)
-    }
-
-    pub(super) fn missing_head(&self) -> Vec<Candidate> {
-        let Some(head) = self.tags.first() else { return Vec::new() };
-        let mut found = Vec::new();
-        if self.head("version").is_none() {
-            let rows = ops::revisions(self.layer.ty()).iter();
-            let mut sets: Vec<_> = rows.filter_map(|row| row.opsets().next()).collect();
-            sets.sort_unstable();
-            let sets = sets.into_iter().rev().map(|set| format!("opset{set}"));
-            let edit = |set: &str| vec![insert_attribute(head, "version", set)];
-            let change = |set: &str| Change::Version { layer: self.layer.id(), value: set.to_owned() };
-            found.extend(sets.map(|set| Candidate::new(Evidence::File, change(&set), edit(&set))));
+        found.extend(alike.iter().map(|name| operation(Evidence::File, name, true)));
+        near.retain(|name| !alike.contains(name) && !name.is_empty());
+        for name in near.into_iter().take(FROM_TABLE) {
+            let is_near = Some(name) == meant || distance(name) <= (limit / 2).clamp(1, 2);
+            let evidence = match () {
+                () if is_near && !alike.is_empty() => Evidence::File,
+                () if is_near => Evidence::Near,
+                () => Evidence::Table,
+            };
+            found.push(operation(evidence, name, false));
         }
         found
     }
 }
 
+/// The values that the text of an attribute means, or most likely means if some characters are ignored: `8` for
+/// `8 px`, `i32` for `int`.
 fn near_values(row: &Attr, text: &str) -> Vec<(Evidence, String)> {
     if row.is_clear(text) {
         return Vec::new();
     }
-    let read = proof::read(row, text).map(|read| (Evidence::Near, read.value));
-    let likely = likely_values(row, text.trim()).into_iter().map(|value| (Evidence::File, value));
-    read.into_iter().chain(likely).collect()
-}
-
-/// The values that a text most likely means if some characters are ignored: `8` for `8 px`, `i32` for `int`.
-fn likely_values(row: &Attr, text: &str) -> Vec<String> {
-    let near_types = || {
-        let near = ElementType::all().filter(|ty| names::distance(ty.name(), text) <= 1);
-        foreign::element_type(text).into_iter().chain(near).map(|ty| ty.name().to_owned()).collect()
-    };
-    match row.kind {
-        AttrKind::Bool => foreign::word(text, &["true", "false"]).map(str::to_owned).into_iter().collect(),
-        AttrKind::Enum(words) => foreign::word(text, words).map(str::to_owned).into_iter().collect(),
-        AttrKind::Type => near_types(),
+    let trimmed = text.trim();
+    let likely: Vec<String> = match row.kind {
+        AttrKind::Bool => foreign::word(trimmed, &["true", "false"]).map(str::to_owned).into_iter().collect(),
+        AttrKind::Enum(words) => foreign::word(trimmed, words).map(str::to_owned).into_iter().collect(),
+        AttrKind::Type => {
+            let near = ElementType::all().filter(|ty| names::distance(ty.name(), trimmed) <= 1);
+            foreign::element_type(trimmed).into_iter().chain(near).map(|ty| ty.name().to_owned()).collect()
+        }
         AttrKind::Int | AttrKind::Unsigned | AttrKind::Bytes | AttrKind::Float => {
-            let number: String = text.chars().take_while(|&c| c.is_ascii_digit() || c == '-').collect();
+            let number: String = trimmed.chars().take_while(|&c| c.is_ascii_digit() || c == '-').collect();
             number.parse::<i64>().ok().map(|number| number.to_string()).into_iter().collect()
         }
         _ => Vec::new(),
-    }
+    };
+    let read = reading::value(row, text).map(|read| (Evidence::Near, read.value));
+    read.into_iter().chain(likely.into_iter().map(|value| (Evidence::File, value))).collect()
 }

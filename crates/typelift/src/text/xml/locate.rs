@@ -8,6 +8,7 @@ use typelift_promote::ElementType;
 use super::tokens::{Element, Tokens};
 use crate::base::number::integer_prefix;
 use crate::base::span::Span;
+use crate::findings::TextEdit;
 use crate::model::graph::{Direction, LayerId, OutputPort};
 use crate::model::shape::Shape;
 
@@ -51,6 +52,21 @@ pub(crate) struct Tag {
 impl Tag {
     pub(crate) fn value(&self, source: &str, name: &str) -> Option<Span> {
         self.attributes.iter().find(|(known, _)| known.text(source) == name).map(|&(_, value)| value)
+    }
+
+    /// The number of an attribute, with its position.
+    pub(crate) fn number(&self, source: &str, name: &str) -> Option<(Span, u64)> {
+        let span = self.value(source, name)?;
+        Some((span, span.text(source).trim().parse().ok()?))
+    }
+
+    /// The edit that gives an attribute a value.
+    pub(crate) fn set(&self, source: &str, name: &str, value: &str) -> TextEdit {
+        if let Some(span) = self.value(source, name) {
+            return TextEdit::new(span, value);
+        }
+        let end = self.attributes.last().map_or(self.name.end, |(_, value)| value.end + 1);
+        TextEdit::new(Span { start: end, end }, format!(" {name}=\"{value}\""))
     }
 }
 
