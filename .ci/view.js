@@ -157,6 +157,8 @@
     const sections = [...by("details").querySelectorAll("details.values")], titles = sections.map((section) => section.querySelector("summary").textContent);
     expect(`the values of ${node.path} come first, then its codes`, titles[0] === "Values" && titles[1] === "Codes" && titles.includes("Scales"));
     expect("the codes are as many as the values", values.get(codes)?.count === values.get(sections[0]?.dataset.path)?.count);
+    const product = values.get(sections[0].dataset.path), before = data.steps[stepsAt.get(product.path)?.before];
+    if (before?.type === "f16" && Math.f16round) expect(`the values of ${product.path} are rounded as the model does`, product.first.every((value) => Math.f16round(value) === Math.fround(value)));
     seek(codes);
     jump(hits.findIndex((hit) => hit.path === codes));
     expect(`the codes ${codes} can be chosen`, by("details").querySelector(`details.values[open]`)?.dataset.path === codes);

@@ -99,7 +99,15 @@ pub(crate) fn constants<'a>(model: &'a Model, graphs: &Graphs<'a>) -> Vec<Values
         for quantized in schemes::find(graph, model.weights()) {
             let Some(layer) = graph.layer(quantized.value.layer) else { continue };
             let read = quantized.sample(graph, model.weights(), room(layer, &mut left));
-            let read = read.map(|read| read.into_iter().map(f64::from).collect::<Vec<_>>());
+            // The product with the scale may be one of f16 or bf16.
+            let ports = quantized.layers.iter().filter_map(|&id| graph.layer(id)?.outputs().first());
+            let types: Vec<&str> = ports.map(|port| port.element_type().name()).collect();
+            let rounded = |value: f32| match () {
+                () if types.contains(&"f16") => F16::from(value).into(),
+                () if types.contains(&"bf16") => Bf16::from(value).into(),
+                () => value,
+            };
+            let read = read.map(|read| read.into_iter().map(|value| f64::from(rounded(value))).collect::<Vec<_>>());
             found.extend(read.and_then(|read| values(&read, layer, path(place, layer), 0)));
         }
     }
