@@ -541,20 +541,26 @@ fn families_are_in_the_order_of_the_data_and_residual_blocks_are_whole() {
 /// A sibling that stores another constant said how many bytes it has.
 #[test]
 fn constants_that_are_others_in_most_siblings_are_named() {
-    let block = |at: usize| {
-        let before = if at == 0 { "x".to_owned() } else { format!("m.block.{}.out", at - 1) };
-        let (name, scale) = (format!("m.block.{at}"), if at == 2 { "0.7" } else { "0.1" });
-        format!(
-            "{name}.scale = Const([{scale}]) : f32[]\n{name}.a = Multiply({before}, {name}.scale)\n\
-             {name}.b = ReLU({name}.a)\n{name}.c = Abs({name}.b)\n{name}.out = Exp({name}.c)\n"
-        )
-    };
-    let text = format!("x = Parameter : f32[2]\n{}y = Result(m.block.3.out)\n", (0..4).map(block).collect::<String>());
-    let mut model = Model::from_text(&text).unwrap();
-    assert_eq!(typelift::infer(&mut model), []);
-    let blocks = Blocks::new(&model);
-    let differs: Vec<String> = (0..4).map(|number| one(&blocks, number).differs.join("; ")).collect();
-    assert_eq!(differs, ["", "", "`scale` is f32[] = [0.7], in its siblings f32[] = [0.1]", ""]);
+    // The constant has a name in its block, or is known by the layer that reads it.
+    for (constant, what) in [("m.block.#.scale", "`scale`"), ("k#", "input 1 of `a`")] {
+        let block = |at: usize| {
+            let before = if at == 0 { "x".to_owned() } else { format!("m.block.{}.out", at - 1) };
+            let (name, scale) = (format!("m.block.{at}"), if at == 2 { "0.7" } else { "0.1" });
+            let constant = constant.replace('#', &at.to_string());
+            format!(
+                "{constant} = Const([{scale}]) : f32[]\n{name}.a = Multiply({before}, {constant})\n\
+                 {name}.b = ReLU({name}.a)\n{name}.c = Abs({name}.b)\n{name}.out = Exp({name}.c)\n"
+            )
+        };
+        let text =
+            format!("x = Parameter : f32[2]\n{}y = Result(m.block.3.out)\n", (0..4).map(block).collect::<String>());
+        let mut model = Model::from_text(&text).unwrap();
+        assert_eq!(typelift::infer(&mut model), []);
+        let blocks = Blocks::new(&model);
+        let differs: Vec<String> = (0..4).map(|number| one(&blocks, number).differs.join("; ")).collect();
+        let odd = format!("{what} is f32[] = [0.7], in its siblings f32[] = [0.1]");
+        assert_eq!(differs, ["", "", &odd, ""]);
+    }
 }
 
 /// Work that a detector does twice inside of one module was called a block, and its modules had no boxes.

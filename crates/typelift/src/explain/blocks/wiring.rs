@@ -1,6 +1,5 @@
 //! Wiring of sibling blocks: the tensors that each layer reads.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Block;
@@ -268,18 +267,26 @@ pub(super) fn misnumbered(flow: Flow<'_>, blocks: &[&Block]) -> Vec<Option<Strin
     odd.collect()
 }
 
-/// Describes for each block up to two constants that are others in most siblings, by their type, shape or few values.
+/// Describes for each block up to two constants that are others in most siblings, by their type, shape or few values. A
+/// constant without a name in its block is known by the layer that reads it.
 pub(super) fn odd_constants(flow: Flow<'_>, blocks: &[&Block]) -> Vec<Vec<String>> {
-    let mut places = BTreeMap::<&str, Vec<(usize, &Layer)>>::new();
+    let mut places = HashMap::<(&str, Option<usize>), Vec<(usize, &Layer)>>::default();
     for (at, block) in blocks.iter().enumerate() {
-        let constants = block.layers.iter().filter_map(|&id| flow.graph.layer(id));
-        for layer in constants.filter(|layer| ops::kind(layer) == LayerKind::Constant) {
-            let inner = plain(layer.name()).strip_prefix(plain(&block.name));
-            inner.into_iter().for_each(|inner| places.entry(inner).or_default().push((at, layer)));
+        let own = plain(&block.name);
+        for layer in block.layers.iter().filter_map(|&id| flow.graph.layer(id)) {
+            let feeds = flow.graph.feeds(layer.id()).into_iter().enumerate();
+            let constants = feeds.filter_map(|(input, feed)| Some((input, feed?.0)));
+            for (input, constant) in constants.filter(|(_, it)| ops::kind(it) == LayerKind::Constant) {
+                let place = plain(constant.name())
+                    .strip_prefix(own)
+                    .map(|name| (name, None))
+                    .or_else(|| Some((plain(layer.name()).strip_prefix(own)?, Some(input))));
+                place.into_iter().for_each(|place| places.entry(place).or_default().push((at, constant)));
+            }
         }
     }
     let mut found = vec![Vec::new(); blocks.len()];
-    for (inner, layers) in places {
+    for ((inner, input), layers) in places {
         let is = |one: &Layer, other: &Layer| {
             let types = [one, other].map(|it| it.outputs().first().map(|port| (port.element_type(), port.shape())));
             types[0] == types[1] && (values(one) > FEW || one.bytes(flow.weights) == other.bytes(flow.weights))
@@ -287,18 +294,29 @@ pub(super) fn odd_constants(flow: Flow<'_>, blocks: &[&Block]) -> Vec<Vec<String
         let count = |it: &Layer| layers.iter().filter(|(_, other)| is(it, other)).count();
         // The usual one is among any two of three.
         let first = layers.iter().take(2).map(|&(_, it)| it).max_by_key(|it| count(it));
-        let Some(usual) = first.filter(|it| count(it) * 3 >= blocks.len() * 2) else { continue };
+        let Some(usual) = first.filter(|it| count(it) * 3 >= layers.len().max(blocks.len()) * 2) else { continue };
         let text = |layer: &Layer| {
             let port = layer.outputs().first().map(ToString::to_string).unwrap_or_default();
             port + &shown(layer, flow.weights)
         };
         for (at, layer) in layers.iter().filter(|(_, layer)| !is(layer, usual)) {
             let name = inner.trim_start_matches(SEPARATORS);
-            found[*at].push(format!("`{name}` is {}, in its siblings {}", text(layer), text(usual)));
+            let of = input.map_or(String::new(), |input| format!("input {input} of "));
+            found[*at].push((format!("{of}`{name}`"), [layer, usual].map(text)));
         }
     }
-    found.iter_mut().filter(|words| words.len() > 2).for_each(Vec::clear);
-    found
+    let describe = |mut words: Vec<(String, [String; 2])>| {
+        words.sort();
+        words.dedup();
+        // Names that are exchanged are no difference of constants.
+        let [mut own, mut others] = [0, 1].map(|side| words.iter().map(|(_, texts)| &texts[side]).collect::<Vec<_>>());
+        own.sort();
+        others.sort();
+        let is_odd = own != others && words.len() <= 2;
+        let words = words.iter().map(|(name, [own, usual])| format!("{name} is {own}, in its siblings {usual}"));
+        if is_odd { words.collect() } else { Vec::new() }
+    };
+    found.into_iter().map(describe).collect()
 }
 
 /// The rest of a name after the name of a block or of its sibling: `.q.weight` of `layers.4.q.weight` for `layers.3`.
