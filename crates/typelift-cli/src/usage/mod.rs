@@ -292,11 +292,7 @@ impl Asked<'_> {
                 let cut = tensor.and_then(|tensor| self.said(&format!("rewrite -e 'cut {tensor}'")));
                 cut.or_else(|| Some("leave one of the two out".to_owned()))
             }
-            ErrorKind::TooManyValues => {
-                let option = wrong?;
-                let is_off = is_off(self.value_of(&option));
-                Some(if is_off { format!("leave `{option}` out") } else { format!("write `{option}`") })
-            }
+            ErrorKind::TooManyValues => self.said(self.verb?.get_name()),
             _ => None,
         }
     }
@@ -404,15 +400,8 @@ impl Asked<'_> {
         if let Some(meant) = scoped(option, |text| is_like(text, value)) {
             return if meant.starts_with("--") { Some(format!("write `{meant}`")) } else { self.said(meant) };
         }
-        if let Some(meant) = meanings(value).into_iter().find(|meant| meant.split(' ').next() == Some(option)) {
-            return Some(format!("write `{meant}`"));
-        }
-        let rendered = error.render().to_string();
-        let listed = rendered.split("expected one of ").nth(1).and_then(|text| text.split('\n').next());
-        let near = match error.get(ContextKind::ValidValue) {
-            Some(ContextValue::Strings(known)) => typelift::near(value, known.iter().map(String::as_str)),
-            _ => typelift::near(value, listed?.split(", ").map(str::trim)),
-        };
+        let Some(ContextValue::Strings(known)) = error.get(ContextKind::ValidValue) else { return None };
+        let near = typelift::near(value, known.iter().map(String::as_str));
         near.map(|near| line_with(value, &near, self.arguments).unwrap_or_else(|| format!("did you mean `{near}`?")))
     }
 
@@ -439,11 +428,8 @@ impl Asked<'_> {
         match verb.or(meant).or_else(|| self.conversion()).or_else(having) {
             Some(meant) => self.said(meant),
             None if option.starts_with('-') => None,
-            None if is_xml(option) && !Path::new(option).exists() => {
-                let model = shell_word(self.models().first()?);
-                Some(format!("write `typelift convert {model} -o {}`", shell_word(option)))
-            }
-            None => Some(format!("to compare two models, write `{}`", self.line("diff")?)),
+            None if is_xml(option) && !Path::new(option).exists() => self.said("convert"),
+            None => self.said("diff"),
         }
     }
 

@@ -133,8 +133,7 @@ impl Asked<'_> {
         let is_same = |(a, b): (&String, &String)| a == b || [a, b].iter().any(|dim| dim.parse::<u64>().is_err());
         let is_end = |own: &[String]| own.len() >= dims.len() && own.iter().rev().zip(dims.iter().rev()).all(is_same);
         let fits = |own: &[String]| is_end(own) || is_size(own);
-        let is_whole = |own: &[String]| own.len() == dims.len();
-        let whole = self.input(name, |own| is_whole(own) && fits(own)).or_else(|| self.input(name, is_whole));
+        let whole = self.input(name, |own| own.len() == dims.len() && fits(own));
         let (name, own) = whole.or_else(|| self.input(name, fits))?;
         let is_fit = fits(&own);
         let dims = if is_size(&own) { [&dims[..], &dims].concat() } else { dims };
