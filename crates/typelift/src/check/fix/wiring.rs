@@ -482,10 +482,14 @@ impl Site<'_> {
             let named: BTreeSet<u64> = ends.filter(|end| end.0 == own).map(|end| end.1).collect();
             let ports = self.ports(direction);
             let numbers: Vec<Option<u64>> = ports.iter().map(|tag| Some(tag.number(self.source(), "id")?.1)).collect();
-            for missing in named.iter().filter(|id| !numbers.contains(&Some(**id))).take(PRODUCERS) {
-                for (tag, number) in ports.iter().zip(&numbers).take(TRIALS) {
-                    let count = numbers.iter().filter(|it| *it == number).count();
-                    if number.is_some_and(|number| named.contains(&number) && count == 1) {
+            let mut counts = HashMap::<u64, usize>::new();
+            for number in numbers.iter().flatten() {
+                *counts.entry(*number).or_default() += 1;
+            }
+            for missing in named.iter().filter(|id| !counts.contains_key(id)).take(PRODUCERS) {
+                for (tag, number) in ports.iter().zip(&numbers) {
+                    let is_used = number.is_some_and(|number| named.contains(&number) && counts[&number] == 1);
+                    if is_used || found.len() > TRIALS {
                         continue;
                     }
                     let span = tag.value(self.source(), "id");
