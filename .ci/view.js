@@ -130,6 +130,14 @@
     const sum = products.reduce((all, factors) => all + factors.reduce((product, factor) => product * Number(factor), 1), 0);
     expect(`the formula of ${node.path}`, products.length === 0 || sum === node.macs);
   }
+  // Each limit of a length leads to a layer, and both ends of a state to each other.
+  expect("limits lead to layers", layers.every(({ limits = [] }) => limits.every(([, others]) => others.every((path) => find(path)))));
+  for (const state of layers.filter((node) => variableOf(node) && !node.only).slice(0, 4)) {
+    go(state);
+    expect(`the state of ${state.path} leads on`, layers.every((node) => node === state || variableOf(node) !== variableOf(state) || by("details").querySelector(`a[title="${CSS.escape(node.path)}"]`)));
+    seek(variableOf(state));
+    expect("the search finds a state, and says which", hits.some(({ item, note }) => item === state && note.includes(variableOf(state))));
+  }
   // Each input leads to the layer that it reads.
   expect("inputs lead to their producers", layers.every((node) => node.inputs.every((input) => !input.from || producerOf(node, input)?.path === input.from)));
 
@@ -399,8 +407,8 @@
     turn("outline");
     expect(`${item.end} has one name`, [spoken(item), wordOf(item), boxFacts(item)[0].textContent, by("outline").querySelector(`a[title="${CSS.escape(item.path)}"]`)?.textContent ?? item.end].every((text) => text.includes(item.end)));
   }
-  const equal = changeSides({ kind: "constant", before: "f32[2]", after: "f32[2]", figures: "1 of 2 values, at most 0.5" }).map(({ textContent }) => textContent);
-  expect("a changed constant has its figures, and its type once", equal.join() === "constant: 1 of 2 values, at most 0.5,f32[2]");
+  const equal = changeSides({ kind: "constant", before: "f32[2]", after: "f32[2]", figures: "1 of 2 values, at most 0.5", worst: ["[1]: 0.5 → 1"] }).map(({ textContent }) => textContent);
+  expect("a changed constant has its figures, its type once, and its worst values", equal.join() === "constant: 1 of 2 values, at most 0.5,f32[2],[1]: 0.5 → 1");
   turn("outline");
   expect("the list has the boxes", document.querySelectorAll("#outline li").length >= Math.min(shownBoxes.length, SHOWN_BOXES));
   turn("map");

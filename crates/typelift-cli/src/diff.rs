@@ -320,18 +320,13 @@ fn outlined(diff: &Diff, room: usize, names: &ShortNames) -> String {
 fn precision(changes: &[&Change]) -> String {
     let mut alike = BTreeMap::<_, Vec<&Change>>::new();
     for change in changes {
-        let types = [&change.before, &change.after]
-            .map(|text| text.as_deref().and_then(|text| text.split('[').next()).unwrap_or("").trim_end());
-        alike.entry(types).or_default().push(change);
+        alike.entry(change.stored_types()).or_default().push(change);
     }
     let mut text = String::new();
     for ([before, after], changes) in alike {
-        let errors = changes.iter().filter_map(|change| {
-            let error = change.error?;
-            Some((error.max_of_range.unwrap_or(error.max_relative), error, change))
-        });
-        let worst = errors.max_by(|(a, ..), (b, ..)| a.total_cmp(b));
-        let worst = worst.map_or(String::new(), |(_, error, change)| match error.max_absolute {
+        let errors = changes.iter().filter_map(|change| Some((change.error?, change)));
+        let worst = errors.max_by(|(a, _), (b, _)| a.size().total_cmp(&b.size()));
+        let worst = worst.map_or(String::new(), |(error, change)| match error.max_absolute {
             0.0 => ", exact".to_owned(),
             _ => format!(", {error} in {}", Clean(&change.path)),
         });
@@ -389,8 +384,8 @@ pub(crate) fn headline(change: &Change) -> String {
     let (before, after) = (or_none(change.before.as_ref()), or_none(change.after.as_ref()));
     let what = match &change.values {
         Some(values) if change.kind == ChangeKind::Constant && before == after => {
-            let first = values.first.as_ref().map_or(String::new(), |first| format!("; the first at {first}"));
-            format!("{values} differ in {after}{first}")
+            let worst = values.worst.first().map_or(String::new(), |worst| format!("; the worst at {worst}"));
+            format!("{values} differ in {after}{worst}")
         }
         Some(values) => {
             let error = change.error.map_or(String::new(), |error| format!(", {error}"));

@@ -188,6 +188,9 @@ struct Finding {
 struct Told {
     text: String,
     changes: Vec<usize>,
+    /// The paths of constants that did not change.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    kept: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -201,9 +204,11 @@ struct Change {
     subject: Option<String>,
     before: String,
     after: String,
-    /// The difference of values.
+    /// The difference of values, and the values that differ most.
     #[serde(skip_serializing_if = "Option::is_none")]
     figures: Option<String>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    worst: Vec<String>,
     /// The block that is bypassed.
     #[serde(skip_serializing_if = "Option::is_none")]
     bypassed: Option<String>,
@@ -348,14 +353,17 @@ struct Changes {
 impl Changes {
     fn of(diff: Option<&Diff>) -> Self {
         let Some(diff) = diff else { return Self::default() };
-        let alike = typelift::alike(diff.changes.iter().take(MOST));
+        let mut alike = typelift::alike(diff.changes.iter().take(MOST));
+        for it in &mut alike {
+            it.changes.sort_by(|one, other| other.loss().total_cmp(&one.loss()));
+        }
         let shown: Vec<_> =
             alike.iter().enumerate().flat_map(|(at, it)| it.changes.iter().map(move |&it| (it, at))).collect();
         let numbers: HashMap<_, usize> =
             shown.iter().enumerate().map(|(number, &(change, _))| (std::ptr::from_ref(change), number)).collect();
         let story = diff.story_lines().into_iter().map(|line| {
             let changes = line.changes.iter().filter_map(|&change| numbers.get(&std::ptr::from_ref(change)).copied());
-            Told { changes: changes.collect(), text: line.text }
+            Told { changes: changes.collect(), text: line.text, kept: line.kept.to_vec() }
         });
         Self {
             story: story.collect(),
@@ -382,10 +390,8 @@ fn change(change: &typelift::explain::Change, group: usize) -> Change {
         subject: change.subject.clone(),
         before,
         after,
-        figures: change.values.as_ref().map(|values| match &values.first {
-            Some(first) if values.of > 1 => format!("{values}; the first at {first}"),
-            _ => values.to_string(),
-        }),
+        figures: change.values.as_ref().map(ToString::to_string),
+        worst: change.values.as_ref().map_or_else(Vec::new, |values| values.worst.clone()),
         bypassed: change.bypassed.clone(),
         follows: change.follows.len(),
         group,

@@ -176,7 +176,10 @@ fn constants_are_compared_by_their_bytes() {
     assert_eq!(found.len(), 1);
     assert_eq!(found[0]["kind"], "constant");
     assert_eq!((&found[0]["before"], &found[0]["after"]), (&"f32[] = [1.5]".into(), &"f32[] = [1.25]".into()));
-    assert_eq!(found[0]["values"], serde_json::json!({"changed": 1, "of": 1, "largest": 0.25}));
+    assert_eq!(
+        found[0]["values"],
+        serde_json::json!({"changed": 1, "of": 1, "largest": 0.25, "worst": ["1.5 → 1.25"]})
+    );
     fs::remove_file(path.join("after.bin")).unwrap();
     assert_eq!(changes(&path.join("model.xml"), &path.join("after.xml")), (0, Vec::new()));
 }
@@ -315,9 +318,10 @@ fn what_a_rewriting_made_of_layers_is_one_line_of_the_story() {
     assert_eq!(story(&merged)[0], "merged: constants of equal values, in each of layers.0–2");
 }
 
-/// The worst difference did not say which value changed.
+/// The worst difference did not say which value changed, a summary led to the first constant, and no line named a constant
+/// that kept its type.
 #[test]
-fn the_first_value_that_differs_has_its_index_and_both_numbers() {
+fn the_values_that_differ_most_have_their_indices_and_both_numbers() {
     let model = |value: &str| {
         let text = format!(
             "x = Parameter : f32[3]\nw = Const([1,2,3,4,5,6,7,8,{value}]) : f32[3,3]\ny = Add(x, w)\nz = Result(y)"
@@ -326,8 +330,29 @@ fn the_first_value_that_differs_has_its_index_and_both_numbers() {
     };
     let (before, after) = (model("0.1"), model("0.7"));
     let diff = typelift::diff(&before, &after);
-    assert_eq!(diff.changes[0].values.as_ref().unwrap().first.as_deref(), Some("[2,2]: 0.1 → 0.7"));
+    assert_eq!(diff.changes[0].values.as_ref().unwrap().worst, ["[2,2]: 0.1 → 0.7"]);
     assert_eq!(diff.story(), ["changed: values of Const f32 in w, 1 of 9 values, at most 0.6"]);
+    let stored = |a: &str, b: &str, after: &str| {
+        let text = format!(
+            "x = Parameter : f32[2]\na = Const([1.0001,1]) : {a}[2]\nb = Const([{b}]) : {a}[2]\nc = Const([3,4]) : f32[2]\n{after}\nz = Result(y)"
+        );
+        let mut model = typelift::Model::from_text(&text).unwrap();
+        assert_eq!(typelift::infer(&mut model), []);
+        model
+    };
+    let before = stored("f32", "70000,90000", "s = Add(x, a)\nt = Add(s, b)\ny = Add(t, c)");
+    let after = stored(
+        "f16",
+        "65504,65504",
+        "a.f32 = Convert(a) {destination_type=f32}\nb.f32 = Convert(b) {destination_type=f32}\ns = Add(x, a.f32)\nt = Add(s, b.f32)\ny = Add(t, c)",
+    );
+    let diff = typelift::diff(&before, &after);
+    let lines = diff.story_lines();
+    assert_eq!(diff.story()[..2], ["f32 to f16: 2 constants, worst relative error 2.7e-1", "still f32: 1 constant, c"]);
+    assert_eq!((lines[0].changes[0].path.as_str(), lines[1].kept), ("b", &["c".to_owned()][..]));
+    let values = lines[0].changes[0].values.as_ref().unwrap();
+    assert_eq!(values.worst, ["[1]: 90000 → 65504", "[0]: 70000 → 65504"]);
+    assert_eq!(values.to_string(), "2 of 2 values, at most 24500, 2 out of range");
 }
 
 /// Each of these rules of the story was right in one model and had no test.

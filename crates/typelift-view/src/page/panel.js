@@ -10,14 +10,14 @@ function changeItem(change) {
   return make("li", {}, make("span", { class: "sign " + signClass(change.kind) }, sign(change.kind)), changeLink(change, called(change.path)), ...changeSides(change), ...(follows ? [make("div", { class: "faint" }, follows)] : []));
 }
 // What differs, with both sides whole if there are two. What both have in common is faint.
-function changeSides({ kind, subject = "", before, after, figures }) {
+function changeSides({ kind, subject = "", before, after, figures, worst = [] }) {
   if (!before || !after) return [make("div", { class: "faint mono clamp", title: before || after }, before || after)];
   const what = subject.startsWith(kind) ? subject : [kind, subject].filter(Boolean).join(" "), [one, other] = [brief(before), brief(after)];
   let start = 0, end = 0;
   while (start < Math.min(one.length, other.length) && one[start] === other[start]) start++;
   while (end < Math.min(one.length, other.length) - start && one.at(-1 - end) === other.at(-1 - end)) end++;
   const line = (text, kind) => make("div", { class: "mono side-" + kind }, make("span", { class: "sign " + kind }, sign(kind)), make("span", { class: "faint" }, text.slice(0, start)), make("b", {}, text.slice(start, text.length - end)), make("span", { class: "faint" }, text.slice(text.length - end)));
-  return [make("div", { class: "faint" }, what + (figures ? `: ${figures}` : "")), ...(one === other ? [make("div", { class: "mono" }, one)] : [line(one, "removed"), line(other, "added")])];
+  return [make("div", { class: "faint" }, what + (figures ? `: ${figures}` : "")), ...(one === other ? [make("div", { class: "mono" }, one)] : [line(one, "removed"), line(other, "added")]), ...details3(worst, "mono")];
 }
 const more = (count) => count > 0 ? [make("div", { class: "faint" }, `and ${grouped(count)} more, which typelift prints`)] : [];
 
@@ -44,25 +44,26 @@ let told = null;
 function changeList() {
   const line = (it, at) => make("li", {}, link({ class: "told", "aria-current": String(told === at) }, "story:" + at, () => tell(at), it.text));
   const story = data.story.length ? [make("ol", { id: "story" }, ...data.story.map(line))] : [];
-  const wanted = told === null ? data.changes : data.story[told].changes.map((at) => data.changes[at]);
+  const wanted = told === null ? data.changes : data.story[told].changes.map((at) => data.changes[at]), kept = data.story[told]?.kept ?? [];
   const items = together(wanted, (change) => change.group).flatMap((same) => {
     if (same.length < 3) return same.map(changeItem);
     const { what, places } = data.groups[same[0].group], kind = same[0].kind;
     return [make("li", {}, make("span", { class: "sign " + signClass(kind) }, sign(kind)), changeLink(same[0], what), make("span", { class: "faint" }, ` ${places}`), make("details", {}, make("summary", {}, plural(same.length, "layer")), make("ul", {}, ...same.map(changeItem))))];
   });
   if (!allChanges()) return [make("p", {}, `No changes since ${last(data.before)}.`)];
-  const head = told === null ? `${plural(allChanges(), "change")} since ${last(data.before)}` : `${plural(wanted.length, "change")} of this line`;
-  return [...story, make("p", {}, head, ...(told === null ? [] : [" ", link({}, "", () => tell(null), "show all")])), make("ul", { id: "changes" }, ...items), ...(told === null ? more(data.more_changes) : [])];
+  const head = told === null ? `${plural(allChanges(), "change")} since ${last(data.before)}` : kept.length ? `${plural(kept.length, "constant")} of this line` : `${plural(wanted.length, "change")} of this line`;
+  return [...story, make("p", {}, head, ...(told === null ? [] : [" ", link({}, "", () => tell(null), "show all")])), make("ul", { id: "changes" }, ...items, ...kept.map((path) => make("li", {}, reach(path, path, called(path))))), ...(told === null ? more(data.more_changes) : [])];
 }
 // Shows the changes of a line of the story, and the first of them in the graph.
 function tell(at) {
   told = at;
-  const boxes = at === null ? [] : data.story[at].changes.map((number) => boxOf(data.changes[number])).filter(Boolean);
+  const { changes = [], kept = [] } = data.story[at] ?? {}, paths = [...changes.map((number) => data.changes[number].path), ...kept];
+  const boxes = [...changes.map((number) => boxOf(data.changes[number])), ...kept.map(find)].filter(Boolean);
   side();
   if (!boxes.length) return select(null);
   const whole = boxes[0].up.kind === "group" && boxes[0].up.only ? outermost(boxes[0]) : boxes[0];
   const ends = boxes.length < 4 ? boxes.flatMap(endsOf) : [];
-  go(whole, null, ends);
+  go(whole, isHeld(paths[0]) ? paths[0] : null, ends);
   bright = new Set([...boxes, ...ends]);
   refresh();
 }
@@ -220,7 +221,7 @@ function modelEnds(title, op) {
   const ends = [...data.graphs[0].nodes.filter((node) => node.op === op && node.only !== SIDES.before), ...data.names.filter((name) => name.op === op && !name.path.includes("/body/"))];
   // An output is known by the layer that computes it.
   const source = (node) => { const producer = node.op === "Result" && node.inputs?.[0]?.from && producerOf(node, node.inputs[0]); return producer ? [make("span", { class: "faint" }, " from "), reachNode(producer)] : []; };
-  const item = (node) => make("li", { class: "end" }, node.kind ? reachNode(node, nameOf(node)) : reach(node.path), " ", make("code", {}, node.types ?? types(node)), ...source(node));
+  const item = (node) => make("li", { class: "end" }, node.kind ? reachNode(node, nameOf(node)) : reach(node.path), " ", make("code", {}, node.types ?? types(node)), ...(node.limits ?? []).map(([limit]) => make("span", { class: "faint" }, ` ${limit}`)), ...source(node));
   return ends.length ? section(`${title} (${grouped(ends.length)})`, ...shortened(ends.map(item))) : [];
 }
 // What the metadata says, or how it changed.

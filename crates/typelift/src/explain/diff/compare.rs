@@ -30,6 +30,8 @@ pub(super) struct Comparison<'a> {
     /// The changes, each with the positions in the second model by which they are sorted at the end.
     changes: Vec<(SmallVec<[usize; 4]>, Change)>,
     unread: usize,
+    /// The constants that are stored in the same type, by this type.
+    kept: BTreeMap<String, Vec<String>>,
 }
 
 /// Two graphs that are compared, and the causes of differences found so far.
@@ -87,7 +89,7 @@ impl<'a> Comparison<'a> {
     pub(super) fn new(plain: &'a [Plain<'a>; 2]) -> Self {
         let [before, after] = plain.each_ref().map(|plain| &*plain.model);
         let lines = [before, after].map(|model| Lines::new(model.source().clone()));
-        Self { before, after, plain, lines, changes: Vec::new(), unread: 0 }
+        Self { before, after, plain, lines, changes: Vec::new(), unread: 0, kept: BTreeMap::new() }
     }
 
     pub(super) fn run(mut self) -> Diff {
@@ -109,13 +111,11 @@ impl<'a> Comparison<'a> {
             block.layers.iter().map(|&id| (is_added, id)).collect::<Vec<_>>()
         });
         let whole = whole.collect();
-        Diff {
-            changes: self.changes.into_iter().map(|(_, change)| change).collect(),
-            unread: self.unread,
-            blocks,
-            whole,
-            ..Diff::default()
-        }
+        let changes: Vec<Change> = self.changes.into_iter().map(|(_, change)| change).collect();
+        let lost: HashSet<_> =
+            changes.iter().filter(|change| change.error.is_some()).map(|it| it.stored_types()[0]).collect();
+        self.kept.retain(|stored, _| lost.contains(stored.as_str()));
+        Diff { kept: self.kept, changes, unread: self.unread, blocks, whole, ..Diff::default() }
     }
 
     /// Compares two graphs, and returns the first change in them.
@@ -400,6 +400,12 @@ impl<'a> Comparison<'a> {
         let [scheme, scheme_now] = schemes.each_ref().map(|scheme| scheme.as_ref().map(|(scheme, _)| *scheme));
         let is_stored_alike = stored[0] == stored[1] && scheme == scheme_now;
         let bytes = (values::bytes_of(old, scope.before.weights), values::bytes_of(new, scope.after.weights));
+        if let Some(port) =
+            old.outputs().first().filter(|_| is_stored_alike && before.shape().element_count() > Some(1))
+        {
+            let stored = scheme.map_or_else(|| port.element_type().name().to_owned(), |scheme| scheme.to_string());
+            self.kept.entry(stored).or_default().push(scope.place.path_to(new.name()));
+        }
         let differs = match &bytes {
             (Some(before), Some(after)) => before != after,
             _ => {

@@ -9,6 +9,7 @@ mod side;
 pub(crate) mod story;
 pub(crate) mod values;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::ser::{SerializeSeq as _, SerializeStruct as _};
@@ -40,6 +41,9 @@ pub struct Diff {
     pub info: Vec<InfoChange>,
     /// Versions of the programs that wrote the models, if they differ. They change nothing.
     pub versions: Vec<InfoChange>,
+    /// The constants with several values that are stored as before although others of their type are not: the stored type,
+    /// and the path of each.
+    pub kept: BTreeMap<String, Vec<String>>,
     /// The layers of these blocks; the flag is true for added ones.
     whole: HashSet<(bool, LayerId)>,
 }
@@ -218,6 +222,20 @@ pub struct Change {
     /// The consequences of this change, in the order of the graph.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub follows: Vec<Consequence>,
+}
+
+impl Change {
+    /// Returns the types in which a constant is stored in both models: `f32` and `f16`, or `int8 symmetric`.
+    pub fn stored_types(&self) -> [&str; 2] {
+        let text = [&self.before, &self.after].map(|side| side.as_deref().unwrap_or_default());
+        text.map(|text| text.split('[').next().unwrap_or_default().trim_end())
+    }
+
+    /// Returns the figure by which changes of constants are compared; 0 for other changes.
+    pub fn loss(&self) -> f64 {
+        let largest = self.values.as_ref().map_or(0.0, |values| values.largest);
+        self.error.map_or(largest, |error| error.size())
+    }
 }
 
 /// Difference that a [`Change`] causes.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
 
-use super::{Alike, BlockChange, Change, ChangeKind, Diff, alike, ranges};
+use super::{Alike, BlockChange, Change, ChangeKind, Diff, ValueError, alike, ranges};
 use crate::base::hash::{HashMap, HashSet};
 use crate::explain::blocks::{Block, Blocks};
 use crate::findings::{grouped, size};
@@ -19,8 +19,10 @@ const MOST: usize = 5;
 pub struct StoryLine<'a> {
     /// The text: `removed: layers.5, 72 layers, 197 KB`.
     pub text: String,
-    /// The changes that it describes, in the order of the models.
+    /// The changes that it describes, in the order of the models. Constants in another type are in the order of their errors.
     pub changes: Vec<&'a Change>,
+    /// The constants that it describes, if they did not change.
+    pub kept: &'a [String],
 }
 
 /// The repeated blocks whose layers are all in `gone`, which contains the layers that only one model has.
@@ -32,6 +34,12 @@ pub(super) fn whole_blocks(kind: ChangeKind, model: &Model, gone: &HashSet<Layer
     let blocks = parts(graph, &roles(graph)).parts.into_iter().filter(|part| part.family.is_some());
     let whole = blocks.filter(|part| part.layers.iter().all(|id| gone.contains(id)));
     whole.map(|part| BlockChange { kind, bytes: 0, name: part.name, layers: part.layers }).collect()
+}
+
+impl<'a> StoryLine<'a> {
+    fn new(text: String, changes: Vec<&'a Change>) -> Self {
+        Self { text, changes, kept: &[] }
+    }
 }
 
 impl Diff {
@@ -57,6 +65,13 @@ impl Diff {
         let apart: Vec<&Change> = self.changes.iter().filter(|change| !self.is_of_whole_block(change)).collect();
         let mut lines = self.blocks();
         lines.extend(stored(&apart.iter().filter(is_stored).copied().collect::<Vec<_>>()));
+        lines.extend(self.kept.iter().map(|(stored, kept)| {
+            let name = if let [name] = &kept[..] { format!(", {name}") } else { String::new() };
+            StoryLine {
+                kept,
+                ..StoryLine::new(format!("still {stored}: {}{name}", counted(kept.len(), "constant")), Vec::new())
+            }
+        }));
         let rest = apart.iter().filter(|change| !is_stored(change) && !is_named(change)).copied();
         let (bypassing, rest): (Vec<&Change>, Vec<_>) = rest.partition(|change| change.bypassed.is_some());
         lines.extend(bypassed(bypassing));
@@ -73,12 +88,12 @@ impl Diff {
         let left: Vec<&Change> = groups.split_off(shown).into_iter().flat_map(|line| line.changes).collect();
         lines.extend(groups);
         if !left.is_empty() {
-            lines.push(StoryLine { text: format!("and {} more changes", grouped(left.len() as u64)), changes: left });
+            lines.push(StoryLine::new(format!("and {} more changes", grouped(left.len() as u64)), left));
         }
         if !renamed.is_empty() {
             let is_of_tensors = renamed.iter().all(|change| change.subject.is_some());
             let what = if is_of_tensors { "other names of tensors" } else { "renamed" };
-            lines.push(StoryLine { text: format!("{what}: {}", counted(renamed.len(), "layer")), changes: renamed });
+            lines.push(StoryLine::new(format!("{what}: {}", counted(renamed.len(), "layer")), renamed));
         }
         lines.truncate(MOST);
         lines
@@ -134,7 +149,7 @@ impl Diff {
             let ids: HashSet<LayerId> = blocks.iter().flat_map(|(block, _)| block.layers.iter().copied()).collect();
             let whole = self.changes.iter().filter(|change| self.is_of_whole_block(change));
             let of_side = whole.filter(|change| is_added == (change.kind == ChangeKind::Added));
-            StoryLine { text: line, changes: of_side.filter(|change| ids.contains(&change.layer.id)).collect() }
+            StoryLine::new(line, of_side.filter(|change| ids.contains(&change.layer.id)).collect())
         };
         families.into_iter().map(line).collect()
     }
@@ -146,7 +161,7 @@ fn bypassed(changes: Vec<&Change>) -> Vec<StoryLine<'_>> {
     for change in changes {
         blocks.entry(change.bypassed.as_deref().unwrap_or_default()).or_default().push(change);
     }
-    let line = |(block, changes)| StoryLine { text: format!("bypassed: {}", plain(block)), changes };
+    let line = |(block, changes)| StoryLine::new(format!("bypassed: {}", plain(block)), changes);
     blocks.into_iter().map(line).collect()
 }
 
@@ -189,7 +204,7 @@ fn rewritten(changes: Vec<&Change>) -> (Vec<StoryLine<'_>>, Vec<Alike<'_>>) {
             changes.extend(other.changes.iter().filter(|_| is_part));
             !is_part
         });
-        lines.push(StoryLine { text, changes });
+        lines.push(StoryLine::new(text, changes));
     }
     (lines, constants)
 }
@@ -243,7 +258,7 @@ fn equal_constants(changes: Vec<&Change>) -> Option<StoryLine<'_>> {
         }
     }
     let all = all.filter(|all| all.changes.len() > 1).map_or_else(String::new, |all| format!(", {}", all.places()));
-    (!changes.is_empty()).then(|| StoryLine { text: format!("merged: constants of equal values{all}"), changes })
+    (!changes.is_empty()).then(|| StoryLine::new(format!("merged: constants of equal values{all}"), changes))
 }
 
 /// Describes equal changes: `folded: Transpose : f32, in each of layer.0–11`.
@@ -275,7 +290,7 @@ fn line<'a>(group: &Alike<'a>) -> StoryLine<'a> {
         [_, _] if inputs.len() == 2 => format!(", {}: {}", group.places(), inputs.join(", ")),
         _ => format!(", {}", group.places()),
     };
-    StoryLine { text: format!("{word}: {}{places}", group.what), changes: group.changes.clone() }
+    StoryLine::new(format!("{word}: {}{places}", group.what), group.changes.clone())
 }
 
 /// The module in a name: `encoder.layer.4.output.LayerNorm` of
@@ -289,26 +304,24 @@ fn module(name: &str) -> &str {
 /// Block with the number at the end of its name.
 type Numbered<'a> = (&'a BlockChange, Option<u64>);
 
-/// Describes constants that are stored in another type.
+/// Describes constants that are stored in another type, those with the largest errors first.
 fn stored<'a>(changes: &[&'a Change]) -> Vec<StoryLine<'a>> {
-    let ty = |text: &Option<String>| {
-        text.as_deref().and_then(|text| text.split('[').next()).unwrap_or("").trim_end().to_owned()
-    };
-    let mut types = BTreeMap::<_, (Vec<&'a Change>, f64, f64)>::new();
+    let mut types = BTreeMap::<_, Vec<&'a Change>>::new();
     for &change in changes {
-        let (same, worst, of_range) = types.entry((ty(&change.before), ty(&change.after))).or_default();
-        same.push(change);
-        *worst = change.error.map_or(*worst, |error| error.max_relative.max(*worst));
-        *of_range = change.error.and_then(|error| error.max_of_range).map_or(*of_range, |error| error.max(*of_range));
+        types.entry(change.stored_types()).or_default().push(change);
     }
-    let lines = types.into_iter().map(|((before, after), (changes, worst, of_range))| {
+    let lines = types.into_iter().map(|([before, after], mut changes)| {
+        changes.sort_by(|one, other| other.loss().total_cmp(&one.loss()));
+        let most = |figure: fn(ValueError) -> f64| {
+            changes.iter().filter_map(|change| change.error).map(figure).fold(0.0, f64::max)
+        };
+        let (worst, of_range) = (most(|error| error.max_relative), most(|error| error.max_of_range.unwrap_or(0.0)));
         let error = match (worst > 0.0, of_range > 0.0) {
             (true, true) => format!("worst error {:.2} % of a row's range", of_range * 100.0),
             (true, false) => format!("worst relative error {worst:.1e}"),
             _ => "exact".to_owned(),
         };
-        let text = format!("{before} to {after}: {}, {error}", counted(changes.len(), "constant"));
-        StoryLine { text, changes }
+        StoryLine::new(format!("{before} to {after}: {}, {error}", counted(changes.len(), "constant")), changes)
     });
     lines.collect()
 }

@@ -10,7 +10,7 @@ use crate::base::progress::poll;
 use crate::findings::{grouped, short};
 use crate::model::graph::{Layer, OutputPort};
 use crate::model::weights::{Weights, byte_size, stored_size};
-use crate::ops::values::array::{Array, Data};
+use crate::ops::values::array::{Array, Data, clamp, largest_finite};
 use crate::ops::values::conversion::CHUNK;
 use crate::precision::schemes::Rows;
 
@@ -27,9 +27,16 @@ pub struct ValueChange {
     /// The largest relative difference of a value that is not zero.
     #[serde(skip)]
     pub relative: f64,
-    /// The index of the first value that differs, and the values in both models: `[0,5]: 0.5 → 0.25`.
-    #[serde(skip)]
-    pub first: Option<String>,
+    /// The number of values that the type of the second constant cannot hold.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub out_of_range: u64,
+    /// The eight values with the largest differences, the largest first: `[0,5]: 0.5 → 0.25`.
+    pub worst: Vec<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// Error of a constant's values after they were stored in another type.
@@ -44,6 +51,13 @@ pub struct ValueError {
     /// set of values that share a scale.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_of_range: Option<f64>,
+}
+
+impl ValueError {
+    /// Returns the figure by which errors of constants are compared: relative to the range of a row, or to the value.
+    pub fn size(&self) -> f64 {
+        self.max_of_range.unwrap_or(self.max_relative)
+    }
 }
 
 /// Formats the error: `worst relative 4.88e-4`, or `exact`.
@@ -62,7 +76,10 @@ impl fmt::Display for ValueChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let values = if self.of == 1 { "value" } else { "values" };
         write!(f, "{} of {} {values}", grouped(self.changed), grouped(self.of))?;
-        if self.largest > 0.0 { write!(f, ", at most {}", short(self.largest)) } else { Ok(()) }
+        if self.largest > 0.0 {
+            write!(f, ", at most {}", short(self.largest))?;
+        }
+        if self.out_of_range > 0 { write!(f, ", {} out of range", grouped(self.out_of_range)) } else { Ok(()) }
     }
 }
 
@@ -93,32 +110,55 @@ pub(super) fn compare(before: (&Layer, &[u8]), after: (&Layer, &[u8])) -> Option
     let (a, b) = (before.0.outputs().first()?, after.0.outputs().first()?);
     let of = a.shape().element_count().filter(|&count| Some(count) == b.shape().element_count())?;
     let mut change = ValueChange { of, ..ValueChange::default() };
+    let mut worst = Vec::new();
     for start in (0..of).step_by(CHUNK as usize) {
         poll();
         let length = CHUNK.min(of - start);
         let arrays =
             (chunk(a.element_type(), before.1, start, length)?, chunk(b.element_type(), after.1, start, length)?);
-        if change.first.is_none() {
-            change.first = first(&arrays.0, &arrays.1, start, b);
-        }
-        change.add(&arrays.0, &arrays.1);
+        change.add(&arrays.0, &arrays.1, start, &mut worst);
     }
+    change.worst = worst.iter().filter_map(|it| it.text(a, b)).collect();
     Some(change)
 }
 
-/// Describes the first value that differs: `[0,5]: 0.5 → 0.25`. `start` is the position of the arrays in the constant.
-fn first(before: &Array, after: &Array, start: u64, port: &OutputPort) -> Option<String> {
-    let [old, new] = [before, after].map(Array::to_floats);
-    let at = old.iter().zip(&new).position(|(old, new)| old.to_bits() != new.to_bits())?;
-    let mut left = start + at as u64;
-    let mut index: Vec<String> = Vec::new();
-    for dim in port.shape().dims()?.iter().rev() {
-        let length = u64::try_from(dim.value()?).ok()?;
-        index.insert(0, (left % length).to_string());
-        left /= length;
+/// Value that differs.
+struct Differing {
+    /// The position in the constant.
+    at: u64,
+    before: f64,
+    after: f64,
+}
+
+impl Differing {
+    /// The absolute difference; infinite if one of the values is infinite or not a number.
+    fn size(&self) -> f64 {
+        let size = (self.before - self.after).abs();
+        if size.is_finite() { size } else { f64::INFINITY }
     }
-    let place = if index.is_empty() { String::new() } else { format!("[{}]: ", index.join(",")) };
-    Some(format!("{place}{} → {}", digits(old[at], before.element_type), digits(new[at], after.element_type)))
+
+    /// Describes the value: `[0,5]: 0.5 → 0.25`.
+    fn text(&self, before: &OutputPort, after: &OutputPort) -> Option<String> {
+        let mut left = self.at;
+        let mut index: Vec<String> = Vec::new();
+        for dim in after.shape().dims()?.iter().rev() {
+            let length = u64::try_from(dim.value()?).ok()?;
+            index.insert(0, (left % length).to_string());
+            left /= length;
+        }
+        let place = if index.is_empty() { String::new() } else { format!("[{}]: ", index.join(",")) };
+        let (old, new) = (digits(self.before, before.element_type()), digits(self.after, after.element_type()));
+        Some(format!("{place}{old} → {new}"))
+    }
+}
+
+/// True if a type cannot hold a finite value.
+fn exceeds(value: f64, element_type: ElementType) -> bool {
+    let is_too_large = match element_type.is_float() {
+        true => value.abs() > largest_finite(element_type),
+        false => clamp(element_type, value as i128) != value as i128,
+    };
+    value.is_finite() && is_too_large
 }
 
 /// Formats a value with the digits that tell it apart in its element type.
@@ -159,29 +199,33 @@ impl ValueChange {
         ValueError { max_absolute: self.largest, max_relative: self.relative, max_of_range: None }
     }
 
-    fn add(&mut self, before: &Array, after: &Array) {
+    /// `start` is the position of the arrays in the constant.
+    fn add(&mut self, before: &Array, after: &Array, start: u64, worst: &mut Vec<Differing>) {
+        let mut add = |at: usize, difference: f64, before: f64, now: f64| {
+            self.changed += 1;
+            self.out_of_range += u64::from(exceeds(before, after.element_type));
+            if difference.is_finite() {
+                self.largest = self.largest.max(difference.abs());
+                if before != 0.0 {
+                    self.relative = self.relative.max((difference / before).abs());
+                }
+            }
+            let it = Differing { at: start + at as u64, before, after: now };
+            let place = worst.iter().rposition(|known| known.size() >= it.size()).map_or(0, |place| place + 1);
+            if place < FEW as usize {
+                worst.truncate(FEW as usize - 1);
+                worst.insert(place, it);
+            }
+        };
         match (&before.data, &after.data) {
             (Data::Ints(before), Data::Ints(after)) => {
-                for (before, after) in before.iter().zip(after.iter()).filter(|(before, after)| before != after) {
-                    self.add_value((before - after) as f64, before as f64);
-                }
+                let pairs = before.iter().zip(after.iter()).enumerate().filter(|(_, (before, after))| before != after);
+                pairs.for_each(|(at, (before, after))| add(at, (before - after) as f64, before as f64, after as f64));
             }
             _ => {
-                for (before, after) in before.to_floats().into_iter().zip(after.to_floats()) {
-                    if before.to_bits() != after.to_bits() {
-                        self.add_value(before - after, before);
-                    }
-                }
-            }
-        }
-    }
-
-    fn add_value(&mut self, difference: f64, before: f64) {
-        self.changed += 1;
-        if difference.is_finite() {
-            self.largest = self.largest.max(difference.abs());
-            if before != 0.0 {
-                self.relative = self.relative.max((difference / before).abs());
+                let pairs = before.to_floats().into_iter().zip(after.to_floats()).enumerate();
+                let pairs = pairs.filter(|(_, (before, after))| before.to_bits() != after.to_bits());
+                pairs.for_each(|(at, (before, after))| add(at, before - after, before, after));
             }
         }
     }
