@@ -341,6 +341,10 @@ impl<'a> PathSearch<'a> {
         operation: &'static Operation,
         port: usize,
     ) -> (Rule, Vec<usize>) {
+        // Assign accepts only the type of its variable, so that no other type can be tried.
+        if operation.kind == LayerKind::Assign {
+            return (Rule::Input { input: 0 }, vec![0]);
+        }
         let StepGraph { graph, probe, .. } = &mut self.scopes[scope];
         let ports = graph.tensors(layer.id());
         if operation.kind == LayerKind::ConvertPromoteTypes
@@ -359,7 +363,7 @@ impl<'a> PathSearch<'a> {
         let of_port = |types: &OutputTypes| types.get(port).copied().unwrap_or(ElementType::Dynamic);
         let found = match &answers.as_it_is {
             Ok(types) => of_port(types),
-            // The rules of Assign and similar operations need more than their layer, so they cannot be tested alone.
+            // The rules of some operations need more than their layer, so they cannot be tested alone.
             Err(_) if known != ElementType::Dynamic => match ports.first() {
                 Some(first) if first.element_type() == known => return (Rule::Input { input: 0 }, vec![0]),
                 _ => return (Rule::Fixed, Vec::new()),

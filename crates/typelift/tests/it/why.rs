@@ -31,7 +31,13 @@ fn what_decides_is_found_by_asking_the_rule() {
         .layer("chosen", "Select", "opset1", &["mask", "x", "like"])
         .layer("shape", "ShapeOf", "opset3", &["chosen"])
         .data("output_type", "i64")
-        .layer("finite", "IsFinite", "opset10", &["chosen"]);
+        .layer("finite", "IsFinite", "opset10", &["chosen"])
+        .layer("state", "ReadValue", "opset6", &["x"])
+        .data("variable_id", "v")
+        .data("variable_type", "f16")
+        .data("variable_shape", "2,3")
+        .layer("kept", "Assign", "opset6", &["state"])
+        .data("variable_id", "v");
     assert_eq!(rules(&net, "like")[0], "like: the type of input 1");
     assert_eq!(rules(&net, "top")[0], "top: the type of input 0");
     assert_eq!(
@@ -40,6 +46,7 @@ fn what_decides_is_found_by_asking_the_rule() {
     );
     assert_eq!(rules(&net, "shape"), ["shape: attribute output_type=\"i64\""]);
     assert_eq!(rules(&net, "finite"), ["finite: the operation always gives this type"]);
+    assert_eq!(rules(&net, "kept")[0], "kept: the type of input 0");
 }
 
 #[test]
