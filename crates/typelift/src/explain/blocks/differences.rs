@@ -233,13 +233,30 @@ fn aspects(kinds: &[Kind<'_>], blocks: &[&Block]) -> String {
         }
         let others = kinds.iter().filter(|(form, _)| !is_alike(form, usual)).flat_map(|(_, members)| members);
         let others: Vec<&str> = others.map(|&at| short(&blocks[at].name)).collect();
+        let names = if *word == "attributes" { attributes(kinds) } else { String::new() };
         match others.len() {
             0 => {}
-            1..=2 if others.len() * 2 < blocks.len() => words.push(format!("{word} in {}", others.join(" and "))),
-            _ => words.push((*word).to_owned()),
+            1..=2 if others.len() * 2 < blocks.len() => {
+                words.push(format!("{word}{names} in {}", others.join(" and ")))
+            }
+            _ => words.push(format!("{word}{names}")),
         }
     }
     words.join(", ")
+}
+
+/// Names the attributes that differ, if there are few: ` (axis of Gather)`.
+fn attributes(kinds: &[Kind<'_>]) -> String {
+    let first = kinds[0].0;
+    let differing = kinds.iter().flat_map(|(form, _)| {
+        keys(&form.words, &first.words).into_iter().filter(|word| {
+            form.words.get(*word) != first.words.get(*word)
+                && form.operations.get(&word.0) == first.operations.get(&word.0)
+        })
+    });
+    let names = differing.map(|(operation, word)| format!("{} of {operation}", word.split('=').next().unwrap_or(word)));
+    let names: BTreeSet<String> = names.collect();
+    if (1..=2).contains(&names.len()) { format!(" ({})", Vec::from_iter(names).join(", ")) } else { String::new() }
 }
 
 type IsAlike = fn(&Form, &Form) -> bool;
