@@ -113,8 +113,7 @@ pub(crate) fn answer(asked: &Asked<'_>) -> Result<(String, String), Failure> {
 /// Formats a tensor's type with the names of symbols: `f32[batch, seq + past, 64]`.
 pub(crate) fn tensor(model: &Model, shapes: &Shapes, output: Output) -> String {
     let Some(port) = model.graph().output(output) else { return String::new() };
-    let dims = shapes.text(output).unwrap_or_else(|| port.shape().to_string());
-    format!("{}{dims}", port.element_type())
+    format!("{}{}", port.element_type(), shapes.text(output, port))
 }
 
 /// Describes the lengths that fit, for the first input that has each: `seq ≤ 512 (position table, line 40)`.

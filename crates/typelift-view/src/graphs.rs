@@ -91,6 +91,9 @@ pub(crate) struct Node<'a> {
     /// The name of an input or output of the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) end: Option<String>,
+    /// The lengths that fit an input or that the layer demands, `seq ≤ 512`, each with the paths of the other layers concerned.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) limits: Vec<(String, Vec<Cow<'a, str>>)>,
     /// The side that has this layer, if the other side does not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) only: Option<Side>,
@@ -219,10 +222,20 @@ impl Source<'_> {
     /// The element types of a layer's outputs, and their shapes with the names of open lengths.
     fn outputs(&self, place: &Place, layer: &Layer) -> Vec<(&'static str, String)> {
         let outputs = layer.outputs().iter().enumerate().map(|(at, port)| {
-            let named = if place.is_model() { self.shapes.text(layer.id().output(at)) } else { None };
+            let named = place.is_model().then(|| self.shapes.text(layer.id().output(at), port));
             (port.element_type().name(), named.unwrap_or_else(|| port.shape().to_string()))
         });
         outputs.collect()
+    }
+
+    /// The limits on open lengths of inputs, each with the layers that it concerns: the inputs, and the layer that demands it.
+    fn limits(&self) -> Vec<(String, Vec<LayerId>)> {
+        let limits = self.shapes.symbols.iter().filter_map(|symbol| {
+            let (limit, constraint) = self.shapes.limit(symbol)?;
+            let demanding = constraint.because.first().filter(|it| it.layer.place.is_model()).map(|it| it.layer.id);
+            Some((limit, symbol.axes.iter().map(|&(id, _)| id).chain(demanding).collect()))
+        });
+        limits.collect()
     }
 }
 
@@ -269,6 +282,13 @@ pub(crate) fn drawn<'a>(
             for (number, body) in layer.bodies().iter().enumerate() {
                 let holder = of_layer.get(&layer.id()).map(|&node| (at, node));
                 pending.push(Pending { place: place.body(layer.id(), number), holder, body: Some((layer, body)) });
+            }
+        }
+        for (limit, ends) in if place.is_model() { source.limits() } else { Vec::new() } {
+            for end in ends.iter().filter_map(|end| of_layer.get(end)) {
+                let others = ends.iter().filter(|&&id| boxes.nodes[*end].id != Some(id));
+                let others = others.filter_map(|&id| Some(path(place, graph.layer(id)?))).collect();
+                boxes.nodes[*end].limits.push((limit.clone(), others));
             }
         }
         let hidden = hidden(graph, place, &boxes.folded, &constant);

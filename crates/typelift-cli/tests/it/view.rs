@@ -282,6 +282,24 @@ fn converts_of_indices_and_losses_of_constants_are_told_by_use_and_values() {
     assert_eq!(of("f64"), serde_json::json!([1, 0, ["rounds"]]));
 }
 
+/// A page did not say which lengths fit, nor the bounds of a length that depends on data.
+#[test]
+fn a_page_has_limits_and_bounds_of_lengths() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "x = Parameter : f32[4,?]\nb = Const([0, 1]) : i64[2]\nz = Const(0) : f32[]\n\
+                y = Pad(x, b, b, z) {pad_mode=reflect}\nr = Result(y)\nn = Parameter : boolean[4]\n\
+                i = NonZero(n) {output_type=i64}\nq = Result(i)\n";
+    let mut model = typelift::Model::from_text(text).unwrap();
+    assert!(typelift::infer(&mut model).is_empty());
+    model.save(folder.path().join("m.xml")).unwrap();
+    let page = data(&run(folder.path(), &["view", "m.xml", "-o", "-"]).stdout);
+    let nodes = page["graphs"][0]["nodes"].as_array().unwrap();
+    let of = |name: &str| nodes.iter().find(|node| node["name"] == name).unwrap();
+    assert_eq!(of("x")["limits"], serde_json::json!([["s0 ≥ 2", ["y"]]]));
+    assert_eq!(of("y")["limits"], serde_json::json!([["s0 ≥ 2", ["x"]]]));
+    assert_eq!(of("i")["outputs"], serde_json::json!([["i64", "[1,..4]"]]));
+}
+
 /// A page had other fixes than `check`, and none of their commands.
 #[test]
 fn a_page_has_the_findings_and_fixes_of_check() {

@@ -27,7 +27,7 @@ use self::walk::Walk;
 use crate::base::hash::HashMap;
 use crate::base::span::Span;
 use crate::findings::LayerRef;
-use crate::model::graph::{LayerId, Model, Output};
+use crate::model::graph::{LayerId, Model, Output, OutputPort};
 
 pub(crate) use self::formula::Formulas;
 pub(crate) use self::trial::fitting_lengths;
@@ -195,16 +195,18 @@ impl Shapes {
     }
 
     /// Formats the dimensions of a tensor with the names of symbols: `[batch,seq,64]`, or `[batch, seq + past, 64]`.
-    /// A long dimension is written as if inputs that broadcast had equal lengths. `None` if the rank is unknown or the
-    /// tensor is in a body.
-    pub fn text(&self, tensor: Output) -> Option<String> {
-        let dims = self.tensors.get(&tensor)?.iter().map(|dim| match dim {
+    /// A long dimension is written as if inputs that broadcast had equal lengths. An unknown one is that of `port`, which
+    /// produces the tensor.
+    pub fn text(&self, tensor: Output, port: &OutputPort) -> String {
+        let Some(dims) = self.tensors.get(&tensor) else { return port.shape().to_string() };
+        let inferred = |at: usize| Some(port.shape().dims()?.get(at)?.to_string());
+        let dims = dims.iter().enumerate().map(|(at, dim)| match dim {
             Some(dim) => self.arena.text(*self.brief.get(dim).unwrap_or(dim), &|symbol| &self.any(symbol).name),
-            None => "?".to_owned(),
+            None => inferred(at).unwrap_or_else(|| "?".to_owned()),
         });
         let dims: Vec<String> = dims.collect();
         let between = if dims.iter().any(|dim| dim.contains(' ')) { ", " } else { "," };
-        Some(format!("[{}]", dims.join(between)))
+        format!("[{}]", dims.join(between))
     }
 
     fn dims_with(&self, tensor: Output, names: Names<'_>) -> Option<Vec<String>> {

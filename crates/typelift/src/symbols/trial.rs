@@ -147,7 +147,9 @@ impl Shapes {
             }
             left -= 1;
             if ranges().all(|range| range == (1, 1)) {
-                fits.list.extend(low..=high.min(low.saturating_add(MOST_LENGTHS - 1)));
+                let last = high.min(low.saturating_add(MOST_LENGTHS - 1));
+                fits.list.extend(low..=last);
+                fits.is_open |= last < high;
                 continue;
             }
             if high > low {

@@ -187,7 +187,11 @@ fn questions_of_users_have_answers() {
     let samples = "audio = Parameter : f32[1,1,?]\nk = Const(1) : f32[2,1,400]\n\
                    y = Convolution(audio, k) {strides=[320], dilations=[1], pads_begin=[0], pads_end=[0]}\n\
                    to = Const([1, 98]) : i64[2]\nz = Reshape(y, to) {special_zero=false}\nr = Result(z)\n";
+    // Lengths without an upper limit had one of 4098.
+    let reflects = "x = Parameter : f32[1,?]\nb = Const([0, 1]) : i64[2]\nz = Const(0) : f32[]\n\
+                    y = Pad(x, b, b, z) {pad_mode=reflect}\nr = Result(y)\n";
     for (text, limit, operation, source) in [
+        (reflects, "s0 ≥ 2", "Pad", "a constant"),
         (divides, "batch: multiples of 2", "Reshape", "a constant"),
         (traced, "s0 = 136", "Reshape", "a constant"),
         (halves, "height: multiples of 2", "Concat", "Concat"),
@@ -384,7 +388,10 @@ fn a_length_of_a_state_is_one_of_its_own() {
         .to_owned();
     let text = text + &state("k", "x", "k") + &state("v", "x", "v") + &state("w", "two", "w");
     let (model, shapes) = opened(&text);
-    let lengths = |tensor: &str| shapes.text(model.graph().find(tensor).unwrap().output(0)).unwrap();
+    let lengths = |tensor: &str| {
+        let tensor = model.graph().find(tensor).unwrap().output(0);
+        shapes.text(tensor, model.graph().output(tensor).unwrap())
+    };
     assert_eq!(
         ["k", "kt", "vt", "wt"].map(lengths),
         ["[?,past,8]", "[batch, s1 + past, 8]", "[batch, s1 + past, 8]", "[batch, 2 * s1 + w_past, 8]"]
