@@ -308,6 +308,8 @@ function groupName(group) {
 }
 // The name of a layer: that by which users know it, for an input or an output.
 const nameOf = (node) => node.end ?? node.name;
+// The state that a ReadValue or an Assign has.
+const variableOf = ({ attributes = [] }) => attributes.find(([name]) => name === "variable_id")?.[1];
 // The second line of a box: the part of its name that says more than the operation.
 function labelOf(node) {
   if (node.end) return node.end;

@@ -138,7 +138,7 @@ function layerDetails(node, constant) {
   const findings = (marks.get(node.path) || []).map((finding) => findingItem(finding));
   const changes = data.changes.filter((change) => boxOf(change) === node).map(changeItem);
   const direct = new Set(node.next.filter(({ only }) => only !== SIDES.before || node.only).map(({ to }) => to)), seen = new Set([...direct].map(({ path }) => path));
-  const used = [...[...direct].map((user) => reachNode(user)), ...[...(users.get(node.path) ?? [])].filter((path) => !seen.has(path)).map((path) => reach(path, path, called(path)))].map((user) => make("li", {}, user));
+  const used = [...[...direct].map((user) => reachNode(user)), ...[...(users.get(node.path) ?? [])].filter((path) => !seen.has(path)).map((path) => make("span", {}, reach(path, path, called(path)), ...(places.get(path)?.inputs.some(({ from }) => from === node.path) ? [] : [make("span", { class: "faint" }, " by its shape")])))].map((user) => make("li", {}, user));
   const attributes = (node.attributes || []).flatMap(([name, value]) => [make("dt", {}, name), make("dd", { class: "mono clamp", title: value }, value)]);
   const was = node.was && types(node.was) !== types(node) ? section("Before", make("div", { class: "mono" }, types(node.was))) : [];
   return [
@@ -149,6 +149,8 @@ function layerDetails(node, constant) {
     ...listed("Findings", findings), ...listed("Changed", changes), ...was,
     ...(attributes.length ? section("Attributes", make("dl", {}, ...attributes)) : []),
     ...listed("Inputs", [...node.inputs, outerInputs.get(node.path)].filter(Boolean).map((input) => inputItem(node, input, constant))), ...listed("Outputs", node.outputs.map((output, port) => outputItem(node, output, port))), ...inBody(node),
+    ...listed("Lengths that fit", (node.limits ?? []).map(([limit, others]) => make("li", {}, limit, ...others.flatMap((path) => [" ", reach(path, path, called(path))])))),
+    ...listed("State", layers.filter((other) => other !== node && variableOf(node) !== undefined && variableOf(other) === variableOf(node)).map((other) => make("li", {}, other.op === "Assign" ? "written by " : "read by ", reachNode(other)))),
     ...section("As a plugin ran it", ...ranLines(node)),
     make("div", { id: "why" }), ...listed("Used by", used),
     ...section("Tensor names", ...(node.tensors ?? []).map((name) => make("div", { class: "mono" }, name))),

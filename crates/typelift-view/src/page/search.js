@@ -10,7 +10,8 @@ for (const group of groups) {
 for (const node of layers) {
   if (data.outline && node.up.kind === "group") continue;
   const bytes = node.outputs.reduce((sum, [type, shape]) => sum + (tensorBytes(type, shape) ?? 0), 0);
-  entries.push({ item: node, path: node.path, op: node.op, id: node.id, bytes, note: `${node.end ?? ""} ${node.op} ${types(node)}${sized(bytes)}`.trim(), text: `${node.path} ${node.end ?? ""} ${node.op} ${types(node)} ${node.id ?? ""} ${(node.tensors ?? []).join(" ")} ${node.weights ?? ""} ${{ Parameter: "input", Result: "output" }[node.op] ?? ""} ${node.only === SIDES.before ? "removed" : ""} ${foundAt(node.path)}` });
+  const state = variableOf(node), ran = runs.map((run) => run.layers.get(node.path)).filter(Boolean), us = Math.max(0, ...ran.map(({ us = 0 }) => us));
+  entries.push({ item: node, path: node.path, op: node.op, id: node.id, bytes, us, note: `${node.end ?? ""} ${node.op} ${state ? state + " · " : ""}${types(node)}${sized(bytes)}${us ? " · " + micros(us) : ""}`.trim(), text: `${node.path} ${node.end ?? ""} ${node.op} ${types(node)} ${node.id ?? ""} ${(node.tensors ?? []).join(" ")} ${state ?? ""} ${ran.map(({ text, type }) => `${text} ${type}`).join(" ")} ${node.weights ?? ""} ${{ Parameter: "input", Result: "output" }[node.op] ?? ""} ${node.only === SIDES.before ? "removed" : ""} ${foundAt(node.path)}` });
 }
 for (const { path, op, types, item } of data.names) {
   const bytes = [...types.matchAll(/(\w+)(\[[^\]]*\])/g)].reduce((sum, [, type, shape]) => sum + (tensorBytes(type, shape) ?? 0), 0);
@@ -26,8 +27,9 @@ for (const [path, node] of holders) {
 }
 for (const entry of entries) entry.lower = entry.text.toLowerCase();
 
-const UNITS = { "": 1, b: 1, kb: 1e3, mb: 1e6, gb: 1e9, k: 1e3, m: 1e6, g: 1e9 };
-/** Returns the test of one word: `>10MB`, `op:MatMul`, `id:601`, `[24,16]`, `/^model.*Add$/`, `layers\.1\d`, or plain text. */
+const UNITS = { "": 1, b: 1, kb: 1e3, mb: 1e6, gb: 1e9, k: 1e3, m: 1e6, g: 1e9, us: 1, "µs": 1, ms: 1e3 };
+const measureOf = (word) => /s$/i.test(word) ? "us" : "bytes";
+/** Returns the test of one word: `>10MB`, `>100us`, `op:MatMul`, `id:601`, `[24,16]`, `/^model.*Add$/`, `layers\.1\d`, or plain text. */
 function testOf(word) {
   const [, key, value] = word.match(/^(op|type|id|name):(.+)$/i) ?? [], wanted = value?.toLowerCase();
   if (key) return { op: ({ op = "" }) => op.toLowerCase() === wanted, type: ({ op = "" }) => op.toLowerCase() === wanted, id: ({ id }) => String(id) === wanted, name: ({ path }) => path.toLowerCase().includes(wanted) }[key.toLowerCase()];
@@ -37,10 +39,10 @@ function testOf(word) {
     const shape = new RegExp(word.toLowerCase().split("?").map(part).join("[^,\\[\\]]+"));
     return (entry) => shape.test(entry.lower);
   }
-  const limit = word.match(/^([<>])=?(\d+(?:\.\d+)?)\s*([kmg]?b?)$/i);
+  const limit = word.match(/^([<>])=?(\d+(?:\.\d+)?)\s*([kmg]?b?|[uµm]s)$/i);
   if (limit) {
-    const bytes = Number(limit[2]) * UNITS[limit[3].toLowerCase()];
-    return limit[1] === ">" ? (entry) => entry.bytes >= bytes : (entry) => entry.bytes > 0 && entry.bytes <= bytes;
+    const least = Number(limit[2]) * UNITS[limit[3].toLowerCase()], key = measureOf(word);
+    return limit[1] === ">" ? (entry) => entry[key] >= least : (entry) => entry[key] > 0 && entry[key] <= least;
   }
   const inner = word.match(/^\/(.+?)\/?$/)?.[1] ?? (/[\\^$*+?|[\](){}]/.test(word) ? word : null), lower = word.toLowerCase();
   const contains = (entry) => entry.lower.includes(lower);
@@ -54,7 +56,7 @@ function testOf(word) {
 let hits = [], chosen = 0;
 function search(most = SHOWN_HITS) {
   const asked = by("search").value.trim().replace(/\[[^\]]*\]/g, (shape) => shape.replace(/\s/g, "")), words = asked.split(/\s+/).filter(Boolean), tests = words.map(testOf);
-  const bySize = words.some((word) => /^[<>]/.test(word)), wantedTypes = bySize ? words.filter((word) => COLORS[word.toLowerCase()]) : [];
+  const sizes = words.filter((word) => /^[<>]/.test(word)), bySize = sizes.length > 0, wantedTypes = bySize ? words.filter((word) => COLORS[word.toLowerCase()]) : [];
   // A size is that of the tensor itself, so a type is too.
   const isOwn = ({ item, constant, note }) => item.kind === "group" && !constant || wantedTypes.every((type) => note.includes(type.toLowerCase()));
   const all = words.length ? entries.filter((entry) => tests.every((test) => test(entry)) && isOwn(entry)) : [];
@@ -70,7 +72,7 @@ function search(most = SHOWN_HITS) {
     return at < 0 ? words.some((word) => word.toLowerCase() === op?.toLowerCase()) ? 2 : 3 : /[\d]/.test(name[at + wanted.length] ?? "") && /\d$/.test(wanted) ? 2 : 1;
   };
   const ranks = new Map(all.map((entry) => [entry, rank(entry)]));
-  all.sort((a, b) => bySize ? b.bytes - a.bytes : ranks.get(a) - ranks.get(b));
+  all.sort((a, b) => bySize ? b[measureOf(sizes[0])] - a[measureOf(sizes[0])] : ranks.get(a) - ranks.get(b));
   hits = all.slice(0, most);
   chosen = 0;
   by("hits").hidden = !words.length;
