@@ -302,6 +302,12 @@
   // What ran in another type is counted, and each block has the types of its layers, with a box or without.
   if (runs.length) {
     turn("run");
+    const timed = data.runs[0].layers.find(({ us, path }) => us && places.has(path));
+    if (timed) {
+      seek(`>${timed.us}us ${timed.path}`);
+      expect("the search finds layers by their time", hits[0]?.item === places.get(timed.path) && hits[0].note.includes(micros(timed.us)));
+      expect("a kernel leads to its layers", by("side").querySelector(`table a[title="${CSS.escape(timed.path)}"]`));
+    }
     const counts = [...by("side").querySelectorAll("summary")].map(({ textContent }) => Number(textContent.match(/^([\d,]+) layers? ran in another type/)?.[1].replaceAll(",", "") ?? 0));
     const own = data.runs.flatMap(({ layers }) => layers).filter(({ path, type }) => type && places.has(path) && typeOf(places.get(path), null) !== type);
     expect("layers that ran in another type are counted", counts.reduce((sum, count) => sum + count, 0) === own.length);

@@ -21,7 +21,7 @@ const which = (at) => runs.length > 1 ? `Run ${at + 1}: ` : "";
 function runList() {
   return data.runs.flatMap((run, at) => {
     const sum = run.us, blocks = timesBy(run.layers.filter(({ us }) => us), ({ path }) => blockOf(path));
-    const ranAs = (type, precision) => run.layers.filter(({ text }) => `${text} `.startsWith(`ran as ${type} in ${precision} `)).sort((a, b) => (b.us ?? 0) - (a.us ?? 0));
+    const slowest = (isOne) => run.layers.filter(isOne).sort((a, b) => (b.us ?? 0) - (a.us ?? 0)), ranAs = (type, precision) => slowest(({ text }) => `${text} `.startsWith(`ran as ${type} in ${precision} `));
     const kernels = run.kernels.filter(({ us }) => us).map(({ type, precision, count, us }) => ({ name: `${type} ${precision}`, count, us, all: ranAs(type, precision) }));
     const added = [...run.added].sort((a, b) => (b.us ?? 0) - (a.us ?? 0)), ofAdded = total(added), rest = sum - total(blocks) - ofAdded;
     const others = sum - total(kernels);
@@ -31,16 +31,17 @@ function runList() {
     const ends = ({ from, to, exec }) => from ? [make("span", { class: "faint" }, " between "), reach(from, from, called(from)), " and ", reach(to, to, called(to))] : [make("span", { class: "faint", title: exec }, ` ${last(exec)}`)];
     const counts = ["fused", "inside", "folded"].map((became) => [became, run.layers.filter((layer) => layer.became === became)]).filter(([, all]) => all.length);
     const layerLinks = (all) => inParts(all, ({ path, exec, us }) => make("div", {}, reach(path, path, called(path)), ...(us ? [" · " + micros(us)] : []), ...(exec ? [make("span", { class: "faint" }, ` → ${last(exec)}`)] : [])));
+    const unfolding = (title, all) => make("details", {}, make("summary", {}, title), ...layerLinks(all));
     // The layers that ran in another type than that of the model.
     const types = ({ path, type }) => `${typeOf(places.get(path), null)} → ${type}`;
     const retyped = together(run.layers.filter(({ path, type }) => type && places.has(path) && typeOf(places.get(path), null) !== type), types).sort((a, b) => b.length - a.length);
     return [
       make("h3", {}, `${which(at)}${plural(run.layers.length, "layer")}${sum ? ", " + micros(sum) : ", without times"}`),
-      ...timeTable("Block", blocks, sum, ({ name }) => name?.path ? link({ title: name.path }, name.path, () => go(name), groupName(name)) : name ?? (groups.length ? "outside of blocks" : "layers of the model")),
-      ...timeTable("Kernel and type", kernels, sum, ({ name, all = [] }) => all.length ? make("details", {}, make("summary", {}, name), ...layerLinks(all)) : name),
-      ...retyped.map((all) => make("details", {}, make("summary", {}, `${plural(all.length, "layer")} ran in another type: ${types(all[0])}`), ...layerLinks(all))),
+      ...timeTable("Block", blocks, sum, ({ name }) => name?.path ? link({ title: name.path }, name.path, () => go(name), groupName(name)) : name ?? unfolding(groups.length ? "outside of blocks" : "layers of the model", slowest(({ us, path }) => us && !blockOf(path)))),
+      ...timeTable("Kernel and type", kernels, sum, ({ name, all = [] }) => all.length ? unfolding(name, all) : name),
+      ...retyped.map((all) => unfolding(`${plural(all.length, "layer")} ran in another type: ${types(all[0])}`, all)),
       ...(added.length ? [make("details", {}, make("summary", {}, `${plural(added.length, "layer")} ${ADDED}`), ...added.slice(0, 200).map((layer) => make("div", {}, layer.text, ...(layer.us ? [" · " + micros(layer.us)] : []), ...ends(layer))))] : []),
-      ...counts.map(([became, all]) => make("details", {}, make("summary", {}, `${plural(all.length, "layer")} ${{ fused: "fused into others", inside: "inside others, by their place", folded: "computed when the model was compiled" }[became]}`), ...layerLinks(all))),
+      ...counts.map(([became, all]) => unfolding(`${plural(all.length, "layer")} ${{ fused: "fused into others", inside: "inside others, by their place", folded: "computed when the model was compiled" }[became]}`, all)),
     ];
   });
 }

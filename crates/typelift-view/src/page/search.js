@@ -11,7 +11,7 @@ for (const node of layers) {
   if (data.outline && node.up.kind === "group") continue;
   const bytes = node.outputs.reduce((sum, [type, shape]) => sum + (tensorBytes(type, shape) ?? 0), 0);
   const state = variableOf(node), ran = runs.map((run) => run.layers.get(node.path)).filter(Boolean), us = Math.max(0, ...ran.map(({ us = 0 }) => us));
-  entries.push({ item: node, path: node.path, op: node.op, id: node.id, bytes, us, note: `${node.end ?? ""} ${node.op} ${state ? state + " · " : ""}${types(node)}${sized(bytes)}${us ? " · " + micros(us) : ""}`.trim(), text: `${node.path} ${node.end ?? ""} ${node.op} ${types(node)} ${node.id ?? ""} ${(node.tensors ?? []).join(" ")} ${state ?? ""} ${ran.map(({ text, type }) => `${text} ${type}`).join(" ")} ${node.weights ?? ""} ${{ Parameter: "input", Result: "output" }[node.op] ?? ""} ${node.only === SIDES.before ? "removed" : ""} ${foundAt(node.path)}` });
+  entries.push({ item: node, path: node.path, op: node.op, id: node.id, bytes, us, note: `${node.end ?? ""} ${node.op} ${state ? state + " · " : ""}${types(node)}${us ? " · " + micros(us) : ""}${sized(bytes)}`.trim(), text: `${node.path} ${node.end ?? ""} ${node.op} ${types(node)} ${node.id ?? ""} ${(node.tensors ?? []).join(" ")} ${state ?? ""} ${ran.map(({ text, type }) => `${text} ${type}`).join(" ")} ${node.weights ?? ""} ${{ Parameter: "input", Result: "output" }[node.op] ?? ""} ${node.only === SIDES.before ? "removed" : ""} ${foundAt(node.path)}` });
 }
 for (const { path, op, types, item } of data.names) {
   const bytes = [...types.matchAll(/(\w+)(\[[^\]]*\])/g)].reduce((sum, [, type, shape]) => sum + (tensorBytes(type, shape) ?? 0), 0);
@@ -77,7 +77,7 @@ function search(most = SHOWN_HITS) {
   chosen = 0;
   by("hits").hidden = !words.length;
   by("search").setAttribute("aria-expanded", String(words.length > 0));
-  const rows = hits.map((hit, at) => make("li", { role: "option", "aria-selected": String(at === 0), onclick: () => jump(at) }, brief(hit.path), " ", make("small", {}, cut(hit.note, 80))));
+  const rows = hits.map((hit, at) => make("li", { role: "option", "aria-selected": String(at === 0), onclick: () => jump(at) }, brief(hit.path), " ", make("small", {}, shortName(hit.note, 80))));
   const idle = (text) => make("li", { role: "option", "aria-selected": "false", "aria-disabled": "true", class: "faint" }, text);
   if (all.length > hits.length) rows.push(make("li", { role: "option", "aria-selected": "false", class: "faint", onclick: () => search(4 * most) }, `${hits.length} of ${grouped(all.length)}: add a word, or show more`));
   by("hits").replaceChildren(...(rows.length ? rows : [idle("nothing found; try a part of a name, a type, .*, >1MB")]));

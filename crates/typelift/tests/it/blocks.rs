@@ -263,14 +263,19 @@ fn siblings_of_which_most_do_not_agree_say_so_once() {
     let layers = |at: usize, input: &str| {
         let name = format!("m.stage.{at}");
         let more: String = (0..=at).map(|nth| format!("{name}.e{nth} = Exp({name}.b)\n")).collect();
-        format!("{name}.a = ReLU({input})\n{name}.b = Abs({name}.a)\n{more}{name}.out = Sin({name}.e0)\n")
+        format!(
+            "{name}.a = ReLU({input})\n{name}.b = Elu({name}.a) {{alpha={at}}}\n{more}{name}.out = Sin({name}.e0)\n"
+        )
     };
     let all = layers(0, "x") + &layers(1, "m.stage.0.out") + &layers(2, "m.stage.1.out");
     let mut model = Model::from_text(&format!("x = Parameter : f32[2]\n{all}y = Result(m.stage.2.out)\n")).unwrap();
     let _found = typelift::infer(&mut model);
     let blocks = Blocks::new(&model);
     let differs: Vec<&String> = blocks.list.iter().flat_map(|block| &block.differs).collect();
-    assert_eq!(differs, ["the 3 blocks of stage differ from each other: operations, computed types"]);
+    assert_eq!(
+        differs,
+        ["the 3 blocks of stage differ from each other: operations, attributes (alpha of Elu), computed types"]
+    );
 }
 
 /// Attributes of siblings were not compared, and the last block took a Convert of the scope after it.
