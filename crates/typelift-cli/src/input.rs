@@ -447,10 +447,11 @@ fn read(path: &Path) -> io::Result<(Vec<u8>, ReadFrom)> {
 /// Names the file in the command of an advice, and the file to write next to it, for which its weights are found.
 fn named(action: &FixAction, file: &Path) -> FixAction {
     let FixAction::Advise(advice) = action else { return action.clone() };
-    let [from, to] = [file, &file.with_extension("utf8.xml")].map(|path| path.display().to_string());
-    let files = format!("{} > {}", shell_word(&from), shell_word(&to));
-    match advice.to_string().split_once("model.xml > utf8.xml") {
+    let advice = advice.to_string();
+    let [from, to] = [file, &file.with_extension("new.xml")].map(|path| path.display().to_string());
+    match advice.split_once("FILE > OUT.xml") {
         Some((before, after)) => {
+            let files = format!("{} > {}", shell_word(&from), shell_word(&to));
             FixAction::Advise(Message::new("{}{}{}", &[&Text(before), &Text(files), &Text(after)]))
         }
         None => action.clone(),

@@ -12,9 +12,22 @@ const FILES: &[(&[&str], &str)] = &[
         "a compiled model holds no graph: give the .xml that it was compiled from",
     ),
     (&[".onnx", ".pb", ".tflite", ".pdmodel"], "`ovc FILE` converts it to OpenVINO IR, which typelift reads"),
+    (
+        &[".pt", ".pt2", ".pth", ".torchscript"],
+        "`FILE` is a model of PyTorch, or weights of one: load it there, and `openvino.save_model(openvino.convert_model(model), \
+         \"OUT.xml\")` writes OpenVINO IR, which typelift reads",
+    ),
+    (
+        &[".gguf", ".safetensors"],
+        "`FILE` holds weights: `optimum-cli export openvino --model FOLDER OUT` converts the model of Hugging Face that they \
+         belong to, to OpenVINO IR, which typelift reads",
+    ),
+    (
+        &[".h5", ".hdf5", ".keras"],
+        "load it in Keras, `model.export(\"FOLDER\")`, and `ovc FOLDER` converts it to OpenVINO IR, which typelift reads",
+    ),
     (&[".caffemodel", ".mlmodel", ".mlpackage", ".ort", ".params", ".prototxt"], OTHER),
-    (&[".ckpt", ".h5", ".hdf5", ".keras", ".pbtxt", ".pdiparams"], OTHER),
-    (&[".gguf", ".pt", ".pt2", ".pth", ".safetensors", ".torchscript"], OTHER),
+    (&[".ckpt", ".pbtxt", ".pdiparams"], OTHER),
     (
         &[".npy", ".npz"],
         "`FILE` holds arrays, which `numpy.load` reads: `typelift verify --inputs FILE A.xml B.xml` runs models on them",

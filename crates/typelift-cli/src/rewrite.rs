@@ -143,16 +143,7 @@ impl Args {
         let mut text = String::new();
         for file in &self.rules {
             let rules = texts::read(file).map_err(|failure| help_with_set(failure, file))?;
-            let first = rules.lines().map(str::trim_end).find(|line| !line.is_empty() && !line.starts_with('#'));
-            let kind = match first.unwrap_or_default() {
-                line if line.starts_with('<') => Some("XML"),
-                line if ["import ", "from ", "def ", "class "].iter().any(|it| line.starts_with(it)) => Some("Python"),
-                line if line.ends_with(':') || line == "---" => Some("YAML or Python"),
-                line if line.starts_with(['{', '[', '"']) => Some("JSON"),
-                line if line.starts_with("```") => Some("Markdown"),
-                _ => None,
-            };
-            if let Some(kind) = kind {
+            if let Some(kind) = texts::kind(&rules) {
                 let failure = Failure::new(format!("`{}` is {kind}, not a file of statements", file.display()));
                 return Err(failure.help("a line is a rule, `Relu(x) => Abs(x)`, or a statement, `rename OLD NEW`"));
             }

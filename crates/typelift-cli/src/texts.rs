@@ -50,6 +50,19 @@ fn decoded(bytes: Vec<u8>) -> Option<String> {
     String::from_utf16(&numbers).ok()
 }
 
+/// The name of another kind of text, by its first line that is no comment.
+pub(crate) fn kind(text: &str) -> Option<&'static str> {
+    let first = text.lines().map(str::trim_end).find(|line| !line.is_empty() && !line.starts_with('#'));
+    match first? {
+        line if line.starts_with('<') => Some("XML"),
+        line if ["import ", "from ", "def ", "class "].iter().any(|it| line.starts_with(it)) => Some("Python"),
+        line if line.ends_with(':') || line == "---" => Some("YAML or Python"),
+        line if line.starts_with(['{', '[', '"']) => Some("JSON"),
+        line if line.starts_with("```") => Some("Markdown"),
+        _ => None,
+    }
+}
+
 /// Iterates over the lines of a text; one that is too long is an error.
 pub(crate) fn lines(mut text: impl BufRead) -> impl Iterator<Item = Result<String, Failure>> {
     let mut number = 0;

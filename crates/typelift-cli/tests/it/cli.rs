@@ -258,12 +258,25 @@ fn wrong_files_are_named_with_the_next_command() {
     write("gone.xml", gone.as_bytes());
     write("packed.xml", b"\x1f\x8b\x08\0");
     write("rules.yaml", b"rules:\n  - Relu\n");
+    write("arrays.npz", b"PK\x03\x04\x14\0\0\0\0\0arr_0.npy");
+    write("adapter.bin", &zip);
+    write("model.pt", &zip);
     write("unbound.rules", b"Relu(x) => Multiply(x, scale)\n");
     for (arguments, expected) in [
         (&["check", "conflict.xml"][..], "the file contains an unresolved merge conflict"),
         (&["check", "old.xml"], "2020.4 is the last release that reads this version"),
         (&["check", "gone.xml"], "write from-layer=\"0\" from-port=\"0\", where the edge to layer 1 starts"),
-        (&["check", "packed.xml"], "`gunzip < FILE > OUT.xml`"),
+        (&["rewrite", "-e", "lora adapter.bin", "model.xml", "-o", "o.xml"], "it is a PyTorch checkpoint: give a"),
+        (
+            &["rewrite", "-e", "freeze x = npy(\"arrays.npz\")", "model.xml", "-o", "o.xml"],
+            "`unzip` divides into .npy files",
+        ),
+        (
+            &["convert", "--compress", "f16", "--keep", "@hub/config.json", "model.xml", "-o", "o.xml"],
+            "is JSON, and each",
+        ),
+        (&["convert", "model.pt", "-o", "o.xml"], "`openvino.save_model(openvino.convert_model(model), \"OUT.xml\")`"),
+        (&["check", "packed.xml"], "`gunzip < packed.xml > packed.new.xml`"),
         (&["check", "pairs.xml/model.xml"], "did you mean `typelift check pair.xml/model.xml`?"),
         (&["check", "newest.xml"], "= help: write version=\"opset1\""),
         (&["show", "letters.npy"], "`letters.npy` holds arrays, which `numpy.load` reads"),
@@ -282,7 +295,7 @@ fn wrong_files_are_named_with_the_next_command() {
         (&["check", "torch.xml"], "the file is a PyTorch checkpoint, not the XML of a model"),
         (&["check", "models.zip/model.xml"], "`models.zip` is packed: unpack it, and give the .xml in it"),
         (&["check", "other.xml"], "did you mean `typelift check other.xml.txt`?"),
-        (&["check", "cyrillic.xml"], "`iconv -f KOI8-R -t UTF-8 cyrillic.xml > cyrillic.utf8.xml`"),
+        (&["check", "cyrillic.xml"], "`iconv -f KOI8-R -t UTF-8 cyrillic.xml > cyrillic.new.xml`"),
         (&["rewrite", "--rules", "my.rules", "model.xml", "-o", "o.xml"], "error: my.rules:2: expected `,` or `)`"),
         (&["rewrite", "--rules", "my.rules", "model.xml", "-o", "o.xml"], "close the bracket of `Add(` before `=>`"),
     ] {

@@ -249,6 +249,9 @@ pub(crate) fn other_format(bytes: &[u8]) -> Option<(&'static str, &'static str)>
     if bytes.starts_with(b"PK") && memchr::memmem::find(&bytes[..bytes.len().min(START)], b"/data.pkl").is_some() {
         return Some(("a PyTorch checkpoint", TORCH));
     }
+    if bytes.starts_with(b"PK") && memchr::memmem::find(&bytes[..bytes.len().min(START)], b".npy").is_some() {
+        return Some(("a .npz archive, which `unzip` divides into .npy files", "give the .xml of the model"));
+    }
     let found = FORMATS.iter().find(|(at, magic, ..)| bytes.get(*at..).is_some_and(|rest| rest.starts_with(magic)));
     found.map(|&(.., name, help)| (name, help))
 }

@@ -36,9 +36,6 @@ const CAUSES: &[Code] = &[
 
 /// Merges errors and lints with the same root cause, and removes those that are consequences.
 pub(super) fn join(model: &Model, found: &mut Vec<Diagnostic>) {
-    if found.iter().any(is_old_format) {
-        found.retain(is_old_format);
-    }
     joins::explain_misspellings(found);
     joins::explain_misspelt_elements(found);
     joins::explain_port_maps(found);
@@ -54,12 +51,6 @@ pub(super) fn join(model: &Model, found: &mut Vec<Diagnostic>) {
         causes.merge_by_cause(origin, members, found, &mut by_layer, &mut suppressed);
     }
     remove(found, &suppressed);
-}
-
-/// True for a version of IR before 10, whose files break the rules of later ones everywhere.
-fn is_old_format(it: &Diagnostic) -> bool {
-    let version = it.message.to_string().split('`').nth(1).and_then(|text| text.trim().parse::<u64>().ok());
-    it.code == Code::UnsupportedVersion && version.is_some_and(|version| version < 10)
 }
 
 fn remove(found: &mut Vec<Diagnostic>, gone: &HashSet<usize>) {

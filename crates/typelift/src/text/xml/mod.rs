@@ -195,7 +195,7 @@ fn wide(bytes: &[u8]) -> Option<Diagnostic> {
 }
 
 fn of_encoding(message: Message, name: &str) -> Diagnostic {
-    let help = message!("convert the file to UTF-8: `iconv -f {} -t UTF-8 model.xml > utf8.xml`"; Text(name));
+    let help = message!("convert the file to UTF-8: `iconv -f {} -t UTF-8 FILE > OUT.xml`"; Text(name));
     Diagnostic::new(Code::XmlSyntax, message).help(help)
 }
 

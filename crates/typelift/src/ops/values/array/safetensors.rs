@@ -9,9 +9,12 @@ use serde_json::{Value, json};
 use typelift_promote::ElementType;
 
 use super::stored::{Stored, bytes_at, dims_of};
+use crate::base::file::other_format;
 
 /// Maximum length of a header in bytes, which is that of the library of this format.
 const LONGEST_HEADER: u64 = 100_000_000;
+/// Bytes that show which other kind of file it is.
+const START: u64 = 512;
 
 #[derive(Deserialize)]
 struct HeaderTensor<'a> {
@@ -26,7 +29,13 @@ struct HeaderTensor<'a> {
 /// # Errors
 /// A description of the invalid part.
 pub(super) fn describe(file: &File, length: u64) -> Result<BTreeMap<String, Stored>, String> {
-    let no_file = || "it is neither a .npy nor a .safetensors file".to_owned();
+    let no_file = || {
+        let start = bytes_at(file, length, 0..length.min(START)).unwrap_or_default();
+        match other_format(&start) {
+            Some((name, _)) => format!("it is {name}: give a .npy or a .safetensors file"),
+            None => "it is neither a .npy nor a .safetensors file".to_owned(),
+        }
+    };
     let size = bytes_at(file, length, 0..8).and_then(|bytes| Some(u64::from_le_bytes(bytes.try_into().ok()?)));
     let start = size.filter(|&size| size <= LONGEST_HEADER).map(|size| 8 + size).ok_or_else(no_file)?;
     let header = bytes_at(file, length, 8..start).ok_or_else(no_file)?;

@@ -196,8 +196,10 @@ impl<'a> Read<'a> {
     fn model(&mut self) -> Result<Option<Model>, Fatal> {
         let Some(root) = self.root()? else { return Ok(None) };
         let [name, version] = self.known_attributes(&root, ["name", "version"], |_, _| {})?;
-        let version = match version {
-            Some(text) => self.ir_version(text),
+        let version = match version.map(|text| self.ir_version(text)) {
+            Some(Some(version)) => version,
+            // Files of older formats break the rules of later ones everywhere.
+            Some(None) => return Ok(None),
             None => {
                 let refusal = Diagnostic::new(Code::UnsupportedVersion, "<net> does not say which IR version it is");
                 let refusal = refusal.at(root.tag_span, "`version` is missing");
@@ -275,10 +277,11 @@ impl<'a> Read<'a> {
         Ok(())
     }
 
-    fn ir_version(&mut self, text: &str) -> IrVersion {
+    /// The version, or version 11 for a later or unreadable one; `None` for one before 10.
+    fn ir_version(&mut self, text: &str) -> Option<IrVersion> {
         match whole(&decode(text)) {
-            Some(10) => IrVersion::V10,
-            Some(11) => IrVersion::V11,
+            Some(10) => Some(IrVersion::V10),
+            Some(11) => Some(IrVersion::V11),
             other => {
                 let refusal =
                     Diagnostic::new(Code::UnsupportedVersion, message!("IR version `{}` cannot be read"; text));
@@ -291,7 +294,7 @@ impl<'a> Read<'a> {
                     _ => "write version=\"11\"",
                 };
                 self.report(refusal.at(span, "OpenVINO reads versions 10 and 11").help(help));
-                IrVersion::V11
+                other.is_none_or(|version| version > 11).then_some(IrVersion::V11)
             }
         }
     }
