@@ -169,8 +169,7 @@ impl Args {
             let failure = Failure::new(format!("{place}{}{}", &error.message, error.excerpt()));
             let typed = text.lines().nth(line.saturating_sub(1)).unwrap_or_default().trim_start();
             let is_foreign = ["--", "/*", ";", "%"].iter().any(|sign| typed.starts_with(sign)) || typed.contains("//");
-            let meant = error.help.as_deref().and_then(|help| help.strip_prefix("did you mean `")?.strip_suffix("`?"));
-            match (error.near.as_deref().or(meant), error.help.as_deref()) {
+            match (error.near.as_deref(), error.help.as_deref()) {
                 (Some(near), _) if !is_foreign => failure.did_you_mean(&text[error.span.clone()], near),
                 (None, Some(help)) if !is_foreign => failure.help(help),
                 _ if is_foreign => failure.help("a comment begins with `#`"),

@@ -167,8 +167,8 @@ fn known_operation(model: &Model, ty: &str) -> Result<(), Failure> {
         return Ok(());
     }
     let failure = Failure::new(format!("`{ty}` is not an operation, and no layer of the model has it"));
-    Err(match ops::meant(ty).filter(|meant| !meant.contains(&format!("`{ty}`"))) {
-        Some(meant) => failure.help(meant),
+    Err(match ops::meant(ty).filter(|meant| meant.operation != Some(ty)) {
+        Some(meant) => failure.help(meant.advice),
         None => failure.help("`typelift stats` lists the operations of the model"),
     })
 }

@@ -195,7 +195,7 @@ impl Asked<'_> {
         let mut names: Vec<_> = model.graph().layers().filter_map(Layer::operation).map(|it| it.name).collect();
         names.sort_unstable();
         names.dedup();
-        let meant = ops::meant(&lower).and_then(|meant| Some(meant.split('`').nth(1)?.to_lowercase()));
+        let meant = ops::meant(&lower).and_then(|meant| Some(meant.operation?.to_lowercase()));
         let is_same = |name: &&str| [Some(&lower), meant.as_ref()].contains(&Some(&name.to_lowercase()));
         let found = match names.iter().copied().find(is_same) {
             Some(name) => vec![name],

@@ -543,20 +543,36 @@ const fn is_before(a: &str, b: &str) -> bool {
     at < b.len() && (at == a.len() || a[at] < b[at])
 }
 
-/// Returns a suggestion for a name that is no operation: a name of another framework, or a misspelling.
+/// What a name that is no operation means, as a name of another framework or a misspelling.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Meant {
+    /// The operation, if OpenVINO has one.
+    pub operation: Option<&'static str>,
+    /// True if the operation can stand in the place of the name.
+    pub is_same: bool,
+    /// A sentence for the user.
+    pub advice: String,
+}
+
+/// Returns what a name that is no operation means.
 ///
 /// ```
-/// assert_eq!(typelift::ops::meant("Mul").as_deref(), Some("did you mean `Multiply`?"));
-/// assert_eq!(typelift::ops::meant("LeakyRelu").as_deref(), Some("did you mean `PRelu` (the slope is its second input)?"));
+/// let meant = typelift::ops::meant("LeakyRelu").unwrap();
+/// assert_eq!((meant.operation, meant.is_same), (Some("PRelu"), false));
+/// assert_eq!(meant.advice, "did you mean `PRelu` (the slope is its second input)?");
 /// ```
 #[must_use]
-pub fn meant(name: &str) -> Option<String> {
+pub fn meant(name: &str) -> Option<Meant> {
     let names: Vec<_> = all().map(|row| row.name).collect();
-    Some(match foreign::operation(name, &names)? {
+    let (operation, difference) = foreign::operation(name, &names)?;
+    let advice = match (operation, difference) {
         ("", advice) => advice.to_owned(),
         (meant, "") => format!("did you mean `{meant}`?"),
         (meant, difference) => format!("did you mean `{meant}` ({difference})?"),
-    })
+    };
+    let operation = Some(operation).filter(|name| !name.is_empty());
+    Some(Meant { operation, is_same: difference.is_empty(), advice })
 }
 
 /// Returns every row, sorted by name.

@@ -5,6 +5,8 @@ use std::ops::Range;
 
 use unicode_width::UnicodeWidthStr;
 
+use crate::ops::Meant;
+
 /// Error of text in the notation: the message, the position, and the likely meaning.
 ///
 /// `Display` shows the line with a caret under the error:
@@ -50,6 +52,12 @@ impl NotationError {
     pub(crate) fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
+    }
+
+    /// Suggests the operation that a name of another framework, or a misspelling, means.
+    pub(crate) fn with_meant(self, meant: Meant) -> Self {
+        let near = meant.operation.filter(|_| meant.is_same);
+        self.with_help(meant.advice).with_near(near)
     }
 
     /// Suggests the nearest of the known names, if there is one.

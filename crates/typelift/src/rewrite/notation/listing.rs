@@ -216,7 +216,7 @@ fn operation(cursor: &mut Cursor) -> Result<(String, String), NotationError> {
             let error = cursor.error(span, format!("`{ty}` is not an operation"));
             let extension = || format!("write `{ty}-extension` for an operation of an extension");
             Err(match ops::meant(&ty) {
-                Some(meant) => error.with_help(meant),
+                Some(meant) => error.with_meant(meant),
                 None => error.with_help(extension()).with_near(nearest(&ty, ops::all().map(|row| row.name))),
             })
         }

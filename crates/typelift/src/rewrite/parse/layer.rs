@@ -222,7 +222,7 @@ impl Parser<'_> {
                 let near = || nearest(&text, ops::all().map(|row| row.name).chain(functions));
                 let extension = || format!("write `\"{text}\"(…)` for an operation of an extension");
                 return Err(match ops::meant(&text) {
-                    Some(meant) => unknown.with_help(meant),
+                    Some(meant) => unknown.with_meant(meant),
                     None => unknown.with_help(extension()).with_near(near()),
                 });
             }
