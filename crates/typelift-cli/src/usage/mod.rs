@@ -181,7 +181,8 @@ fn of_run(arguments: &[OsString]) -> Option<String> {
         // `check MODEL.xml -o report.sarif`.
         "check"
             if let Some((file, (_, ending))) = asked.output().and_then(|it| Some((it, it.rsplit_once('.')?)))
-                && ending != "xml" =>
+                && ending != "xml"
+                && asked.options().all(|(name, _)| name != "--fix") =>
         {
             let format = if FORMATS.contains(&ending) { format!("--format {ending} ") } else { String::new() };
             let model = shell_word(asked.models().first()?);

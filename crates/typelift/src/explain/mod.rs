@@ -9,6 +9,7 @@
 pub mod blocks;
 pub(crate) mod diff;
 pub mod map;
+pub(crate) mod shown;
 pub(crate) mod stats;
 pub(crate) mod why;
 

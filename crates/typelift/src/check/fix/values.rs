@@ -1,5 +1,6 @@
 //! Candidates that change attributes, types and versions.
 
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
 
 use typelift_promote::ElementType;
@@ -408,9 +409,9 @@ impl Site<'_> {
     fn names(&self) -> Vec<Candidate> {
         let mut found = Vec::new();
         let (Some(span), written) = (self.head("type"), self.layer.ty()) else { return found };
-        let read = reading::operation(written);
+        let read = LazyCell::new(|| reading::operation(written));
         let operation = |evidence, name: &str, is_alike: bool| {
-            let ground = match &read {
+            let ground = match &*read {
                 Some(read) if read.value == name => read.clone().into(),
                 None if is_alike => Ground::File("attributes: only this operation has them", Needs::Trial),
                 _ => Ground::None,

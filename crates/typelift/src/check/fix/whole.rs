@@ -104,7 +104,7 @@ impl Case<'_> {
             let Some(&by) = inputs.iter().chain(&outputs).next().filter(|by| **by > 0) else { continue };
             let Some([into, out]) = ends.get(&layer.id().0) else { continue };
             let is_shifted = ids.all(|(at, id)| id.checked_sub(by) == Some(at));
-            let are_all = inputs.iter().map(|id| id - by).eq(into.iter().copied());
+            let are_all = inputs.iter().map(|id| id.checked_sub(by)).eq(into.iter().copied().map(Some));
             if !is_shifted || !are_all || !out.iter().all(|id| outputs.contains(&id.saturating_add(by))) {
                 continue;
             }

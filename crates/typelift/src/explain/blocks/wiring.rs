@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Block;
 use crate::base::hash::{self, HashMap, HashSet};
-use crate::explain::diff::values::{FEW, shown};
+use crate::explain::shown::{FEW, shown};
 use crate::infer::blocks::{Role, SEPARATORS, module_of, number_of, plain, values};
 use crate::model::graph::{Graph, Layer, LayerId, LayerMap, Output};
 use crate::model::weights::Weights;

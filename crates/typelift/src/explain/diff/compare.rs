@@ -13,6 +13,7 @@ use crate::base::hash::{HashMap, HashSet};
 use crate::base::progress::each;
 use crate::base::span::Lines;
 use crate::edit::precision_marks::Marks;
+use crate::explain::shown::shown;
 use crate::findings::LayerRef;
 use crate::infer::blocks;
 use crate::model::graph::{Body, Direction, Layer, LayerId, Model, Place, numbered_prefix};
@@ -444,7 +445,7 @@ impl<'a> Comparison<'a> {
                 let port = layer.outputs().first();
                 let stored = scheme.zip(port).map(|(scheme, port)| format!("{scheme} {}", port.shape()));
                 let stored = stored.or_else(|| port.map(ToString::to_string));
-                stored.unwrap_or_default() + &values::shown(layer, side.weights)
+                stored.unwrap_or_default() + &shown(layer, side.weights)
             };
             let (before, after) = (text(old, &scope.before, scheme), text(new, &scope.after, scheme_now));
             let difference = Difference::new(ChangeKind::Constant, before, after);
@@ -663,7 +664,7 @@ fn expression(side: &Side<'_>, at: usize) -> String {
         let outputs: Vec<_> = layer.outputs().iter().map(ToString::to_string).collect();
         text += &format!(" : {}", outputs.join(", "));
     }
-    if side.is_constant(at) { text + &values::shown(layer, side.weights) } else { text }
+    if side.is_constant(at) { text + &shown(layer, side.weights) } else { text }
 }
 
 fn attributes(scope: &GraphPair<'_>, a: usize, b: usize) -> Vec<Difference> {

@@ -7,6 +7,7 @@ use smallvec::smallvec;
 use typelift_promote::ElementType;
 
 use crate::base::progress::poll;
+use crate::explain::shown::{FEW, digits};
 use crate::findings::{grouped, short};
 use crate::model::graph::{Layer, OutputPort};
 use crate::model::weights::{Weights, byte_size, stored_size};
@@ -91,20 +92,6 @@ pub(super) fn bytes_of(constant: &Layer, weights: &Weights) -> Option<Vec<u8>> {
     weights.read(number("offset")?, usize::try_from(number("size")?).ok()?)
 }
 
-/// The largest number of values of a constant whose values are shown.
-pub(crate) const FEW: u64 = 8;
-
-/// Formats the values of a small constant: ` = [1, 2]`.
-pub(crate) fn shown(constant: &Layer, weights: &Weights) -> String {
-    let count = constant.outputs().first().and_then(|port| port.shape().element_count());
-    let numbers = count.filter(|&count| count <= FEW).and_then(|_| constant.numbers(weights));
-    numbers.map_or_else(String::new, |numbers| {
-        let element_type = constant.outputs().first().map_or(ElementType::Dynamic, OutputPort::element_type);
-        let numbers: Vec<_> = numbers.iter().map(|&number| digits(number, element_type)).collect();
-        format!(" = [{}]", numbers.join(", "))
-    })
-}
-
 /// Compares two constants with the same number of values, given their bytes; `None` if they are not numeric.
 pub(super) fn compare(before: (&Layer, &[u8]), after: (&Layer, &[u8])) -> Option<ValueChange> {
     let (a, b) = (before.0.outputs().first()?, after.0.outputs().first()?);
@@ -159,12 +146,6 @@ fn exceeds(value: f64, element_type: ElementType) -> bool {
         false => clamp(element_type, value as i128) != value as i128,
     };
     value.is_finite() && is_too_large
-}
-
-/// Formats a value with the digits that tell it apart in its element type.
-fn digits(value: f64, element_type: ElementType) -> String {
-    let is_narrow = element_type.bits() <= 32 && element_type.is_float();
-    if is_narrow { (value as f32).to_string() } else { value.to_string() }
 }
 
 pub(super) fn error_of_range(rows: &Rows, before: (&Layer, &[u8]), after: (&Layer, &[u8])) -> Option<f64> {
