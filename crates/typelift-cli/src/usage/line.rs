@@ -10,11 +10,9 @@ use typelift::Model;
 use typelift::findings::shell_word;
 use typelift::rewrite::{Script, library};
 
-use super::statements::quoted;
-use super::values::ranged;
 use super::words::{
-    dashed, general, has_word, is_model_option, is_negated, is_off, is_output, is_program, meanings, rows, scoped,
-    similar,
+    dashed, general, has_word, is_model_option, is_negated, is_off, is_output, is_program, meanings, quoted, ranged,
+    rows, scoped, similar,
 };
 use super::{Asked, DONE, FORMATS, Typed, fault, plain};
 use crate::input::{Input, element_type, is_xml};

@@ -7,7 +7,7 @@ use typelift::{Layer, LayerId};
 
 use super::Asked;
 use super::line::split;
-use super::words::{dashed, meanings, rows};
+use super::words::{dashed, meanings, quoted, rows};
 use crate::input::element_type;
 
 impl Asked<'_> {
@@ -208,10 +208,4 @@ pub(super) fn sed(text: &str) -> Option<(&str, &str, bool)> {
     let mut parts = rest.split(rest.chars().next().filter(|sign| "/|#,".contains(*sign))?).skip(1);
     let (old, new, flags) = (parts.next()?, parts.next()?, parts.next()?);
     (!old.is_empty()).then_some((old, new, flags.contains('g')))
-}
-
-/// A name as a statement takes it.
-pub(super) fn quoted(name: &str) -> String {
-    let is_plain = name.chars().all(|letter| letter.is_alphanumeric() || "_./:*?".contains(letter));
-    if is_plain { name.to_owned() } else { format!("\"{name}\"") }
 }

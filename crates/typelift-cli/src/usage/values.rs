@@ -253,17 +253,6 @@ impl Asked<'_> {
     }
 }
 
-/// `NAME=[1..8,3]` for two shapes of one input, such as the smallest and the largest.
-pub(super) fn ranged(one: &str, other: &str) -> Option<String> {
-    let (name, dims) = one.strip_suffix(']')?.split_once("=[")?;
-    let others = other.strip_suffix(']')?.strip_prefix(name)?.strip_prefix("=[")?;
-    let dims = dims.split(',').zip(others.split(',')).map(|(one, other)| match one.split("..").next() {
-        _ if one == other => one.to_owned(),
-        least => format!("{}..{other}", least.unwrap_or_default()),
-    });
-    Some(format!("{name}=[{}]", dims.collect::<Vec<_>>().join(",")))
-}
-
 /// The other of the layouts with channels first and last.
 fn exchanged(layout: &str) -> String {
     let (first, rest) = layout.split_at(layout.len().min(1));

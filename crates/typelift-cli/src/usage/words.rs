@@ -148,3 +148,20 @@ pub(super) fn is_output(name: &str) -> bool {
 pub(super) fn is_off(value: Option<&str>) -> bool {
     value.is_some_and(|value| ["false", "no", "off"].contains(&&*value.to_lowercase()))
 }
+
+/// A name as a statement takes it.
+pub(super) fn quoted(name: &str) -> String {
+    let is_plain = name.chars().all(|letter| letter.is_alphanumeric() || "_./:*?".contains(letter));
+    if is_plain { name.to_owned() } else { format!("\"{name}\"") }
+}
+
+/// `NAME=[1..8,3]` for two shapes of one input, such as the smallest and the largest.
+pub(super) fn ranged(one: &str, other: &str) -> Option<String> {
+    let (name, dims) = one.strip_suffix(']')?.split_once("=[")?;
+    let others = other.strip_suffix(']')?.strip_prefix(name)?.strip_prefix("=[")?;
+    let dims = dims.split(',').zip(others.split(',')).map(|(one, other)| match one.split("..").next() {
+        _ if one == other => one.to_owned(),
+        least => format!("{}..{other}", least.unwrap_or_default()),
+    });
+    Some(format!("{name}=[{}]", dims.collect::<Vec<_>>().join(",")))
+}
