@@ -510,7 +510,6 @@ pub(super) fn has(verb: &Command, option: &str) -> bool {
     argument(verb, option.split(' ').next().unwrap_or_default()).is_some()
 }
 
-/// Adds the word for its value to an option that stands alone.
 pub(super) fn valued(verb: &Command, option: &str) -> String {
     let value = argument(verb, option).filter(|arg| arg.get_action().takes_values());
     let value = value.and_then(|arg| arg.get_value_names()?.first()).map(|value| plain(value));

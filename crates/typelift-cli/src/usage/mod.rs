@@ -136,7 +136,6 @@ pub(crate) fn failure(error: &Error, program: &mut Command, arguments: &[OsStrin
     }
 }
 
-/// Adds advice to the failure of a command that the parser has accepted.
 pub(crate) fn after_run(failure: Failure, arguments: &[OsString]) -> Failure {
     match near_file(&failure, arguments).or_else(|| of_run(arguments)) {
         Some(advice) => failure.helped(advice),

@@ -84,7 +84,6 @@ impl Asked<'_> {
         typed.find_map(|(_, value)| value.filter(|text| !self.runs(text))).or_else(|| self.rest().next())
     }
 
-    /// True if a statement can be read, and runs on the model.
     pub(super) fn runs(&self, statement: &str) -> bool {
         let runs = |script: Script| self.model().is_none_or(|model| script.run(model.clone()).is_ok());
         statement.parse().is_ok_and(runs)

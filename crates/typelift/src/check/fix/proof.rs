@@ -40,7 +40,6 @@ impl Case<'_> {
         }
     }
 
-    /// True if the attribute can be the cause of the finding.
     fn is_in_question(&self, layer: &Layer, name: &str, value: &str) -> bool {
         let Some(row) = layer.operation().and_then(|operation| operation.attribute(name)) else { return false };
         let inputs = self.graph.tensors(layer.id());

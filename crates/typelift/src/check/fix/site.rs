@@ -82,7 +82,6 @@ impl<'a> Case<'a> {
         (!tags.is_empty()).then_some(Site { case: self, graph: self.graph, layer, tags })
     }
 
-    /// True if the ports of a layer are numbered as OpenVINO numbers them.
     pub(super) fn is_numbered(&self, layer: &Layer) -> bool {
         self.site(layer).is_some_and(|site| site.is_numbered_with(None))
     }

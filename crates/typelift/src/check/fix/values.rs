@@ -143,7 +143,6 @@ impl Site<'_> {
         }
     }
 
-    /// True if the only port declares an attribute as a whole.
     fn declares(&self, name: &str) -> bool {
         let Some(Declared { element_type, dims }) = self.declared() else { return false };
         match name {

@@ -165,7 +165,6 @@ impl Case<'_> {
         candidates.collect()
     }
 
-    /// True if no other Result has one of these names.
     fn is_only_named(&self, result: &Layer, given: &[String]) -> bool {
         let others = self.graph.unordered().filter(|layer| layer.id() != result.id());
         !others.filter_map(Layer::output_names).flat_map(split_names).any(|name| given.contains(&name))

@@ -139,7 +139,6 @@ impl Differing {
     }
 }
 
-/// True if a type cannot hold a finite value.
 fn exceeds(value: f64, element_type: ElementType) -> bool {
     let is_too_large = match element_type.is_float() {
         true => value.abs() > largest_finite(element_type),
