@@ -406,6 +406,8 @@ const UNIX: &[&str] = &[
     "'keys' R",
     "more R",
     "awk '/Relu/' R",
+    // PowerShell reads a comma.
+    "sed -n 1,20p R",
 ];
 
 /// Command lines with a slip in a word, an expression of another tool, or a near name.
@@ -761,7 +763,6 @@ const SHELL: &[&str] = &[
     "grep -n head R",
     "pip install typelift",
     "tail -n 20 R",
-    "sed -n 1,20p R",
     "sed -e s/stem/conv0/ R",
     "verify R --onnxrt",
     "promote f32 + i64",
