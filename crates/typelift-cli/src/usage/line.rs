@@ -169,7 +169,7 @@ impl<'a> Asked<'a> {
         let Some((meant, filter)) = meant.split_once(" | ") else {
             return Some(format!("write `{}`", self.line(meant)?));
         };
-        // What was typed for `jq` or `head`.
+        // Words that were typed for `jq` or `head`.
         let words = self.arguments.iter().skip(1).map(|word| word.to_string_lossy().into_owned());
         let is_verb = |word: &str| meanings(word).iter().any(|meant| meant.ends_with(filter));
         let is_typed = |word: &str| {

@@ -543,7 +543,7 @@ const fn is_before(a: &str, b: &str) -> bool {
     at < b.len() && (at == a.len() || a[at] < b[at])
 }
 
-/// What a name that is no operation means, as a name of another framework or a misspelling.
+/// The meaning of a name that is no operation: a name of another framework, or a misspelling.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Meant {

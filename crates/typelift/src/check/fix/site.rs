@@ -32,7 +32,7 @@ pub(super) enum Evidence {
     Part,
 }
 
-/// What shows that a candidate is the intended change, if it is the only one that passes its trial.
+/// The evidence that a candidate is the intended change, if it is the only one that passes its trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Ground {
     /// Nothing: the change is never safe.

@@ -30,7 +30,7 @@ pub(super) struct Soundness {
 /// Faults that a text must not have after a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Needs {
-    /// Those that no trial permits.
+    /// Faults that no trial permits.
     Trial,
     /// Errors.
     NoErrors,

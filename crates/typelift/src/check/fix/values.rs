@@ -90,7 +90,7 @@ impl Site<'_> {
         Some(Candidate::new(evidence, self.ground(name, value), vec![self.set(name, value)?]))
     }
 
-    /// What shows that an attribute has this value: its old text, the only port of a Parameter or constant, or the
+    /// The evidence that an attribute has this value: its old text, the only port of a Parameter or constant, or the
     /// outputs of another layer.
     fn ground(&self, name: &str, value: &str) -> Ground {
         let unclear = self.unclear(name);
