@@ -27,11 +27,8 @@ use crate::{not_a_model, usage, waiting};
 /// The usual stack of the main thread, so that a model in a batch has as much as a single one.
 pub(crate) const STACK: usize = 8 << 20;
 
-/// Frame that prints pages in sequence.
 pub(crate) const LINES: Frame = framed("", "", "");
-/// Frame that prints an empty line between pages.
 pub(crate) const PARAGRAPHS: Frame = framed("", "\n", "");
-/// An array of JSON documents.
 pub(crate) const ARRAY: Frame = framed("[\n", ",\n", "]\n");
 
 const fn framed(open: &'static str, between: &'static str, close: &'static str) -> Frame {
@@ -57,10 +54,8 @@ fn parse_jobs(text: &str) -> Result<NonZeroUsize, &'static str> {
     text.parse().map_err(|_| "the number of jobs must be a number of at least 1")
 }
 
-/// The models of a run, in their order.
 pub(crate) struct Batch {
     models: Vec<Input>,
-    /// The number of models to process at a time.
     jobs: usize,
 }
 
@@ -71,7 +66,6 @@ pub(crate) struct Outcomes<T> {
     skipped: usize,
     /// The number of models that could not be read or written, or at which the program has a bug.
     failed: usize,
-    /// The worst status of the failed models.
     worst: Status,
 }
 
@@ -325,7 +319,6 @@ fn caught<T>(model: &Input, work: impl Fn(&Input, &mut Page) -> Result<T, Failur
 }
 
 impl<T> Outcomes<T> {
-    /// `faulty` is true for results of models with errors.
     pub(crate) fn status(&self, faulty: impl Fn(&T) -> bool) -> Status {
         self.worst.max(Status::of(self.done.iter().any(faulty)))
     }

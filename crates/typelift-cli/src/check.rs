@@ -142,7 +142,6 @@ fn unwritten(error: io::Error) -> Failure {
     Failure::new(error.to_string())
 }
 
-/// What a model is checked for.
 #[derive(Clone, Copy)]
 enum Purpose {
     Precision(ElementType),
@@ -172,7 +171,6 @@ impl FromStr for Purpose {
     }
 }
 
-/// Findings that an option selects.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kinds {
     Warnings,

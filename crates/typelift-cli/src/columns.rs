@@ -6,18 +6,15 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::fit;
 
-/// The styles of a head, of other rows, and of what matters less.
 pub(crate) const HEAD: Style = Style::new().bold();
 pub(crate) const PLAIN: Style = Style::new();
 pub(crate) const FAINT: Style = Style::new().dimmed();
 
-/// The space between two columns.
 pub(crate) const GAP: usize = 2;
 
 /// The smallest width of a column whose words are wrapped.
 const LEAST: usize = 12;
 
-/// Alignment of a text in its column.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     Left,

@@ -73,7 +73,6 @@ fn kinds() -> impl TypedValueParser<Value = ChangeKind> {
         .try_map(|name| ChangeKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or("unknown"))
 }
 
-/// Differences between two models, as JSON.
 #[derive(Serialize)]
 struct Document<'a> {
     files: [FileName<'a>; 2],

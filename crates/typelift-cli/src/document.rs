@@ -8,7 +8,6 @@ use typelift::findings::Diagnostic;
 /// any time.
 const FORMAT: u32 = 1;
 
-/// A JSON document with its format version.
 #[derive(Serialize)]
 pub(crate) struct Versioned<'a, T> {
     format: u32,

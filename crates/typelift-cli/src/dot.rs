@@ -30,7 +30,6 @@ pub(crate) fn print(model: &Model, selection: &Selection<'_>) -> String {
 struct Drawing<'a> {
     model: &'a Model,
     selection: &'a Selection<'a>,
-    /// The element types in it.
     types: BTreeSet<ElementType>,
     /// True if there are conversions that keep every value, and some that can lose one.
     converts: [bool; 2],

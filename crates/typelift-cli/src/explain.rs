@@ -8,7 +8,6 @@ use crate::failure::Failure;
 use crate::status::Status;
 use crate::terminal::Terminal;
 
-/// The page with a section for each code.
 const PAGE: &str = include_str!("../diagnostics.md");
 
 /// The templates of messages, each after the code that has it.

@@ -24,7 +24,6 @@ pub(crate) struct Run<'a> {
     pub(crate) models: &'a [Input],
     /// Files that the statements of rules read.
     pub(crate) rules: &'a [PathBuf],
-    /// The destination of the models.
     pub(crate) output: Option<&'a OutputArgs>,
     /// Further outputs, each with its description.
     pub(crate) documents: &'a [(&'a Path, &'static str)],

@@ -8,7 +8,6 @@ use annotate_snippets::renderer::DEFAULT_TERM_WIDTH;
 use typelift::Model;
 use unicode_width::UnicodeWidthStr;
 
-/// The smallest width to which lines are fitted.
 const NARROWEST: usize = 60;
 /// The indentation of the rest of a line below its start.
 const HANG: usize = 4;
@@ -133,7 +132,6 @@ impl ShortNames {
         Self { names, ends: OnceLock::new() }
     }
 
-    /// Collects the names in the text of a file.
     pub(crate) fn in_source(source: &str) -> Self {
         let mut names = HashSet::new();
         if columns().is_some() && !keeps_names() {

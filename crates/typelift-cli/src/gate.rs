@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 
-/// Kind of a text that is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Form {
     #[default]

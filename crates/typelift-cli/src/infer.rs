@@ -71,7 +71,6 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
 }
 
 impl Args {
-    /// Infers the types and shapes of one model.
     fn infer(&self, input: &Input, page: &mut Page) -> Result<Status, Failure> {
         let target = Target::new(&self.output, input)?;
         let mut loaded = input.read()?;

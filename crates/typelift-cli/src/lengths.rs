@@ -19,7 +19,6 @@ const MOST_CONSTRAINTS: usize = 6;
 /// The most layers of a reason that are shown without `--all`.
 const MOST_LAYERS: usize = 3;
 
-/// Types with symbols, constraints and dimensions as JSON.
 #[derive(Serialize)]
 pub(crate) struct Document<'a> {
     #[serde(flatten)]

@@ -55,7 +55,6 @@ struct Typed<'a> {
     ty: &'a str,
 }
 
-/// A layer as JSON.
 #[derive(Serialize)]
 pub(crate) struct Entry<'a> {
     id: LayerId,
@@ -70,7 +69,6 @@ pub(crate) struct Entry<'a> {
     bodies: Map<'a, Vec<Entry<'a>>>,
 }
 
-/// The output that feeds an input: its layer and its position.
 #[derive(Serialize)]
 struct Feed {
     id: LayerId,

@@ -10,7 +10,6 @@ use typelift::findings::shell_word;
 
 use crate::failure::Failure;
 
-/// State of this run and its panics.
 struct Known {
     arguments: Vec<OsString>,
     /// The message and the position of each panic that was not reported yet.
@@ -42,7 +41,6 @@ pub(crate) fn expect(arguments: &[OsString]) {
     });
 }
 
-/// The arguments of this run.
 pub(crate) fn arguments() -> Vec<OsString> {
     known().arguments.clone()
 }

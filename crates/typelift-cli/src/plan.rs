@@ -26,13 +26,11 @@ pub(crate) struct Plan {
     #[serde(serialize_with = "as_name")]
     file: String,
     converts: Vec<Entry>,
-    /// The inputs and outputs with another shape.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     shapes: Vec<Reshaped>,
     /// The number of Transposes for new layouts of inputs and outputs.
     #[serde(skip)]
     transposes: usize,
-    /// The changes for the target release.
     #[serde(skip_serializing_if = "Option::is_none")]
     target: Option<Rewritten>,
     /// The constants that are stored differently.
@@ -40,7 +38,6 @@ pub(crate) struct Plan {
     precision: Option<Stored>,
     #[serde(skip_serializing_if = "Option::is_none")]
     quantized: Option<precision::quantize::QuantizationPlan>,
-    /// The risks of the model's new types.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     risks: Vec<precision::Risk>,
     /// The kept layers that got a precision mark.
@@ -53,7 +50,6 @@ pub(crate) struct Plan {
     promotions: [usize; 2],
 }
 
-/// Changed constants, and their totals.
 #[derive(Serialize)]
 struct Stored {
     totals: precision::PlanTotals,
@@ -256,7 +252,6 @@ const KINDS: [(&str, &str); 17] = [
 /// Noun of the count of promotions that were kept.
 const LEFT: &str = "ConvertPromoteTypes left, whose type is not known before run time";
 
-/// Counts of the changes to one model or several, by their kinds.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Totals([usize; KINDS.len()]);
 

@@ -59,7 +59,6 @@ impl Group {
         Ok(self.leader.try_wait()?.is_some())
     }
 
-    /// Ends all processes of the group, and returns the status of the program.
     pub(crate) fn end(&mut self) -> io::Result<ExitStatus> {
         if let Some(status) = self.status {
             return Ok(status);
@@ -92,7 +91,6 @@ pub(crate) struct Output {
     ended: Receiver<()>,
 }
 
-/// The part of an output that is kept.
 #[derive(Clone, Copy)]
 pub(crate) enum Part {
     First(usize),

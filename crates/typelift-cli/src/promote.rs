@@ -182,7 +182,6 @@ impl Question {
     }
 }
 
-/// Describes the number of operands of an operation.
 fn arity(operation: &Operation) -> String {
     let Operation { name, least, most, .. } = operation;
     match (least, most) {
@@ -362,7 +361,6 @@ impl Args {
         answer
     }
 
-    /// Asks a rule set for the operands of a line.
     fn answer_to_line<'a>(&'a self, rules: &'a RuleSet, line: &'a str, with_help: bool) -> Answer<'a> {
         let words: Vec<_> = line.split_whitespace().collect();
         match Question::read(rules, &words) {

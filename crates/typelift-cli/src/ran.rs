@@ -46,7 +46,6 @@ impl RanArgs {
         Err(Failure::new("an execution graph belongs to one model, and several are given").help("name one model"))
     }
 
-    /// Reads the execution graphs and matches them with their model.
     pub(crate) fn read(&self, model: &Model) -> Result<Vec<Ran>, Failure> {
         self.ran.iter().map(|path| read(model, path)).collect()
     }

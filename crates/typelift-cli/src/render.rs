@@ -32,7 +32,6 @@ const BEFORE_TEXT: usize = 15;
 const BAR: usize = 3;
 const AFTER_START: usize = 120;
 
-/// Selection of the diagnostics to print.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Show {
     All,
@@ -345,7 +344,6 @@ pub(crate) fn error(code: Option<&str>, said: &str, remarks: impl Iterator<Item 
 const BEFORE_ERROR: usize = 7;
 const BEFORE_REMARK: usize = 10;
 
-/// A remark below an error.
 pub(crate) enum Remark {
     Note(String),
     Help(String),

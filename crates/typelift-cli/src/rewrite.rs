@@ -97,7 +97,6 @@ fn set_names() -> Vec<&'static str> {
     library::SETS.iter().map(|set| set.name).chain([ALL]).collect()
 }
 
-/// The changes of a model, as JSON.
 #[derive(Serialize)]
 struct Document<'a> {
     file: FileName<'a>,
@@ -105,7 +104,6 @@ struct Document<'a> {
     report: &'a Report,
 }
 
-/// Result for a model.
 struct Rewriting {
     is_refused: bool,
     /// The changes or the refusal as JSON, if a report was requested.

@@ -6,7 +6,6 @@ use crate::failure::Failure;
 use crate::status::Status;
 use crate::terminal::Terminal;
 
-/// The commands with JSON output or reports, and their schemas.
 const SCHEMAS: [(&str, &str); 11] = [
     ("check", include_str!("../schema/check.json")),
     ("convert", include_str!("../schema/convert.json")),

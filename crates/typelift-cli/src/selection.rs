@@ -26,7 +26,6 @@ pub struct SelectionArgs {
     pub fold_constants: bool,
 }
 
-/// The selected layers of a model.
 pub(crate) struct Selection<'a> {
     /// The graph where the listing begins.
     pub(crate) graph: &'a Graph,
@@ -93,7 +92,6 @@ impl<'a> Selection<'a> {
         self.only.is_empty()
     }
 
-    /// True for a constant that is shown inside its consumer.
     fn is_folded(&self, graph: &Graph, layer: &Layer) -> bool {
         self.folds && ops::kind(layer) == LayerKind::Constant && graph.users(layer.id()).next().is_some()
     }

@@ -160,7 +160,6 @@ fn metadata(model: &Model) -> String {
     text
 }
 
-/// The lines of a listing.
 struct Rows<'a> {
     model: &'a Model,
     selection: &'a Selection<'a>,

@@ -10,7 +10,6 @@ use crate::fit::{self, ShortNames};
 use crate::gate::Clean;
 use crate::listing::{MOST_LINES, at};
 
-/// The number of other uses that are named.
 const MOST_USES: usize = 4;
 
 /// Formats the path on one line if it fits. Otherwise each step is a line, and the first and last ones are on a screen.

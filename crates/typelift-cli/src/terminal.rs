@@ -24,7 +24,6 @@ pub(crate) enum Format {
 }
 
 pub(crate) struct Terminal {
-    /// Results.
     pub(crate) out: BufWriter<StdoutLock<'static>>,
     err: AutoStream<io::Stderr>,
     /// True if results may have colours.

@@ -132,7 +132,6 @@ pub(crate) struct BeforeWriting {
     python: Option<PathBuf>,
 }
 
-/// Outcome of a comparison before a model is written.
 pub(crate) enum Verdict {
     /// No comparison was requested, or the models agree: a remark on that.
     Agree(Option<String>),
@@ -174,7 +173,6 @@ impl BeforeWriting {
     }
 }
 
-/// A comparison as JSON has it.
 #[derive(Serialize)]
 struct Document<'a> {
     files: Vec<FileName<'a>>,
@@ -246,7 +244,6 @@ pub(crate) fn no_runtime(reason: String) -> Failure {
     Failure::new(reason).help("install it with `pip install openvino`, or name the Python that has it with --python")
 }
 
-/// Explains why models could not be compared.
 pub(crate) fn failure(error: VerifyError) -> Failure {
     let failure = Failure::new(error.to_string());
     match error {

@@ -128,14 +128,11 @@ fn has_display() -> bool {
         || ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some())
 }
 
-/// Optional content of a page.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Extras<'a> {
-    /// The model that it is compared with.
     pub(crate) before: Option<Before<'a>>,
     /// The lengths of the model, if they are known already.
     pub(crate) shapes: Option<&'a Shapes>,
-    /// Graphs that a plugin ran for the model.
     pub(crate) runs: &'a [Ran],
     /// The limit on the data of a page that shows every layer; `None` for the default.
     pub(crate) most_bytes: Option<usize>,

@@ -70,7 +70,6 @@ pub(crate) struct Args {
     answer: AnswerArgs,
 }
 
-/// Explanation of a tensor's type, or its data path, as JSON.
 #[derive(Serialize)]
 struct Document<'a, A> {
     file: FileName<'a>,
@@ -126,7 +125,6 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
 }
 
 impl Args {
-    /// Explains the lengths of the model or of a tensor.
     fn lengths(&self, model: &Model) -> Result<String, Failure> {
         let tensor = self.name.as_deref().map(|name| -> Result<_, Failure> {
             let derivation = typelift::why(model, name).map_err(|error| unnamed(model, name, &error))?;

@@ -50,7 +50,6 @@ impl fmt::Display for Step {
     }
 }
 
-/// Receives the steps of a derivation in their order.
 pub(crate) type Trace<'a> = &'a mut dyn FnMut(Step);
 
 /// Records that two types are combined, and returns the result.

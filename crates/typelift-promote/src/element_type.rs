@@ -130,7 +130,6 @@ struct Row {
 enum Format {
     /// Not a float.
     Exact,
-    /// A float with a sign, an exponent and a mantissa.
     Float(FloatFormat),
     /// A float of another kind, such as a code into a table.
     Other,
@@ -164,7 +163,6 @@ const fn ieee(exponent: u8, mantissa: u8) -> Format {
     Format::Float(FloatFormat { exponent, mantissa, specials: Specials::Infinities })
 }
 
-/// The format of a float without infinities.
 const fn finite(exponent: u8, mantissa: u8, specials: Specials) -> Format {
     Format::Float(FloatFormat { exponent, mantissa, specials })
 }

@@ -107,7 +107,6 @@ struct Float {
     max: Max,
     infinity: bool,
     nan: bool,
-    /// True if zero and negative numbers belong to the set.
     zero_and_below: bool,
 }
 
@@ -128,7 +127,6 @@ impl Max {
         (self.magnitude(), aligned[0]) > (other.magnitude(), aligned[1])
     }
 
-    /// The number without its fraction.
     fn truncated(self) -> Self {
         if self.exponent < 0 { Self { mantissa: self.mantissa >> -self.exponent, exponent: 0 } } else { self }
     }

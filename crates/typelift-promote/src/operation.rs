@@ -31,7 +31,6 @@ pub enum ShapeRule {
     InPlace,
 }
 
-/// Row of a rule set's table: an operation, and the rule for its types.
 pub(crate) struct Row<R> {
     pub(crate) operation: Operation,
     pub(crate) rule: R,

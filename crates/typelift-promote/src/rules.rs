@@ -129,7 +129,6 @@ pub struct Setting {
     pub is_laxer: bool,
 }
 
-/// The rows of the table of operations.
 pub(crate) fn operations(rules: &dyn Rules) -> impl Iterator<Item = &'static Operation> + '_ {
     (0..).map_while(|at| rules.operation(at))
 }

@@ -150,7 +150,6 @@ impl Session {
     }
 }
 
-/// A changed model.
 struct Changed {
     model: typelift::Model,
     rows: Vec<[String; 4]>,

@@ -51,7 +51,6 @@ pub(super) struct Running {
     said: Output,
 }
 
-/// A reply: JSON, and the bytes of tensors.
 pub(super) struct Reply {
     pub(super) head: Value,
     pub(super) blobs: Vec<Vec<u8>>,

@@ -12,7 +12,6 @@ use typelift_run::verify::{Bytes, Loaded, RunError, Runner, Runtime, Setting, So
 /// The script that runs models. The Python package has it too.
 pub(crate) const SCRIPT: &str = include_str!("runner.py");
 
-/// The environment variable that names a Python.
 const VARIABLE: &str = "TYPELIFT_PYTHON";
 
 /// Installations of OpenVINO, each with a process that is started when it is needed.
@@ -61,7 +60,6 @@ fn pythons(named: Option<&Path>) -> Vec<PathBuf> {
     named.map_or_else(|| vec!["python3".into(), "python".into()], |python| vec![python])
 }
 
-/// OpenVINO in a process of its own.
 struct Process {
     pythons: Vec<PathBuf>,
     seconds: u64,

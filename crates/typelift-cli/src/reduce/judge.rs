@@ -29,7 +29,6 @@ pub(crate) enum Stop {
     Asked,
     /// A command or a runtime cannot be started.
     Failed(String),
-    /// There is no OpenVINO.
     NoRuntime(String),
 }
 
@@ -90,7 +89,6 @@ fn style() -> WriteOptions {
     WriteOptions { canonical: true, refresh_ports: true, ..WriteOptions::default() }
 }
 
-/// A finding of the program's own check.
 pub(super) struct Finding {
     pub(super) code: Code,
     pub(super) stop: Asked,
@@ -323,7 +321,6 @@ pub(super) struct Differs<R> {
     stop: Asked,
 }
 
-/// Another model.
 struct Other {
     model: Model,
     /// The number of layers of the original.
@@ -333,7 +330,6 @@ struct Other {
 }
 
 impl<R: Runner> Differs<R> {
-    /// Compares as `verification` says. `start` starts a runtime.
     pub(super) fn new(
         original: &Model,
         other: Option<Model>,

@@ -122,7 +122,6 @@ struct Report<'a> {
     anonymized: bool,
 }
 
-/// Number of constants by what --weights did to them.
 #[derive(Clone, Copy, Serialize)]
 struct StrippedReport {
     replaced: usize,

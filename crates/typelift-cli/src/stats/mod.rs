@@ -52,7 +52,6 @@ pub(crate) struct Args {
     answer: AnswerArgs,
 }
 
-/// Statistics of a model, as JSON.
 #[derive(Serialize)]
 struct Document<'a> {
     file: FileName<'a>,
@@ -239,7 +238,6 @@ fn bar(share: f64) -> String {
 /// The characters of a whole bar.
 const BAR: usize = 8;
 
-/// The number of data paths that are shown for a block.
 const MOST_PATHS: usize = 4;
 
 fn notes(row: &Row) -> Vec<String> {

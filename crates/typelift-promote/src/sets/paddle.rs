@@ -168,7 +168,6 @@ enum Numbers {
     Nowhere,
 }
 
-/// Rule for the common type of the operands.
 #[derive(Clone, Copy, PartialEq)]
 enum Common {
     /// [`Elementwise`](Self::Elementwise), applied to two operands at a time.

@@ -291,7 +291,6 @@ enum Numbers {
     Nowhere,
 }
 
-/// Rule for the common type of the operands.
 #[derive(Clone, Copy, PartialEq)]
 enum Common {
     /// [`result_type`].
@@ -328,7 +327,6 @@ enum Common {
     Ldexp,
 }
 
-/// Type of the result.
 #[derive(Clone, Copy, PartialEq)]
 enum Output {
     Common,

@@ -34,7 +34,6 @@ impl Ran {
     }
 }
 
-/// A run and its model.
 struct View<'a> {
     ran: &'a Ran,
     model: &'a Model,

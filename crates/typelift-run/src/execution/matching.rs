@@ -76,7 +76,6 @@ pub(super) struct Matching<'a> {
     pub(super) graph: &'a Graph,
     pub(super) execution: &'a Execution,
     pub(super) layers: Vec<&'a Layer>,
-    /// Positions of the model's layers, by id.
     pub(super) places: HashMap<LayerId, usize>,
     /// For each layer of the model: the executed layers with its name, with or without a suffix.
     pub(super) own: Vec<Vec<usize>>,

@@ -184,7 +184,6 @@ fn without(model: &Model, place: &Place, layers: &HashSet<LayerId>) -> Option<Mo
     })
 }
 
-/// Adds a constant of zeros like a tensor.
 fn zeros(graph: &mut Edit<'_>, tensor: Output) -> Result<Output, EditError> {
     /// Maximum size in bytes of a constant that replaces a layer.
     const MOST: u128 = 1 << 20;

@@ -43,7 +43,6 @@ pub(super) fn edited<T>(model: &Model, edits: impl FnOnce(&mut Edit<'_>) -> Resu
     Some(model)
 }
 
-/// Connects all uses of a tensor to another one.
 pub(super) fn move_uses(graph: &mut Edit<'_>, from: Output, to: Output) -> Result<(), EditError> {
     let uses: Vec<_> = graph.consumers(from).collect();
     graph.connect_all(uses.into_iter().map(|input| (to, input)))
@@ -153,7 +152,6 @@ pub(super) fn bypassed(model: &Model, place: &Place, layer: LayerId, input: usiz
     })
 }
 
-/// Removes inputs that no layer uses.
 pub(super) fn remove_lone_inputs(graph: &mut Edit<'_>) -> Result<(), EditError> {
     let inputs = graph.layers().filter(|layer| ops::kind(layer) == LayerKind::Parameter).map(|layer| layer.id());
     let lone: Vec<LayerId> = inputs.filter(|&id| graph.users(id).next().is_none()).collect();

@@ -14,7 +14,6 @@ pub(super) struct Search<'a, J: Judge> {
     judge: &'a J,
     /// The codes of the original's errors.
     known: HashSet<Code>,
-    /// The smallest interesting model so far.
     pub(super) best: Model,
     runs: usize,
     refused: usize,

@@ -67,7 +67,6 @@ fn merged(model: &Model, from: LayerId, to: LayerId) -> Option<Model> {
     })
 }
 
-/// Removes the metadata of the model, its layers and its tensors.
 pub(super) fn without_metadata(model: &Model) -> Option<Model> {
     let plain = super::share::without_metadata(model).ok()?;
     (typelift::xml::write(&plain, Default::default()) != typelift::xml::write(model, Default::default()))

@@ -81,7 +81,6 @@ impl Search<'_> {
         Ok(found.map(|found| found.moved_into(&inner.originals, owners, at)))
     }
 
-    /// Compares the tensors of a body step by step.
     fn in_steps(
         &self,
         runner: &mut dyn Runner,

@@ -8,12 +8,10 @@ use typelift::host::options;
 
 use super::runner::Setting;
 
-/// Property that sets the precision in which a device computes.
 pub(super) const PRECISION: &str = "INFERENCE_PRECISION_HINT";
 /// Properties that turn off the approximations of plugins, with their values.
 const EXACT: [(&str, &str); 3] =
     [(PRECISION, "f32"), ("DYNAMIC_QUANTIZATION_GROUP_SIZE", "0"), ("KV_CACHE_PRECISION", "f32")];
-/// Property with the number of threads.
 pub(super) const THREADS: &str = "INFERENCE_NUM_THREADS";
 /// Hint that leaves a device its own properties.
 const OWN: &str = "default";

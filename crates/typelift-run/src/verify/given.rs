@@ -12,7 +12,6 @@ use typelift::edit::inputs_outputs::End;
 use typelift::graph::OutputPort;
 use typelift::shape::Shape;
 
-/// An output that the user expects.
 #[derive(Clone, Debug)]
 pub(super) struct Expected {
     /// Positions of the sample, the step, and the output in A.
@@ -31,7 +30,6 @@ struct Array {
     is_used: bool,
 }
 
-/// Arrays of a file.
 pub(super) struct Arrays<'p> {
     path: &'p Path,
     list: Vec<Array>,
@@ -121,7 +119,6 @@ impl<'p> Arrays<'p> {
         found
     }
 
-    /// Refuses arrays that nothing has taken.
     pub(super) fn check_all_used(&self, model: &Model, fits: &str) -> Result<(), VerifyError> {
         let Some(unused) = self.list.iter().find(|array| !array.is_used) else { return Ok(()) };
         let [inputs, outputs] = [End::Input, End::Output].map(|end| {

@@ -60,7 +60,6 @@ pub(super) struct Start {
     pub(super) is_clear: bool,
     /// Layers of A and of B between this layer and the nearest tensors that both models have, including constants.
     pub(super) around: [HashSet<LayerId>; 2],
-    /// The graphs of both layers.
     pub(super) places: [Place; 2],
 }
 

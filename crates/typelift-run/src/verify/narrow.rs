@@ -59,7 +59,6 @@ fn tensors<'g>(graph: &Graph, layers: impl Iterator<Item = &'g Layer>, types: &[
     all.filter(|&tensor| graph.output(tensor).is_some_and(|port| types.contains(&port.element_type()))).collect()
 }
 
-/// The output tensors of a layer.
 pub(super) fn outputs(layer: &Layer) -> impl Iterator<Item = Output> {
     let id = layer.id();
     (0..layer.outputs().len()).map(move |port| id.output(port))

@@ -167,7 +167,6 @@ impl Verification {
 /// Loaded models with dynamic shapes.
 type Open = (Session, Arc<[Ranged; 2]>);
 
-/// State of a comparison.
 struct Work<'w> {
     verification: &'w Verification,
     models: [&'w Model; 2],
@@ -563,7 +562,6 @@ impl Work<'_> {
         fed
     }
 
-    /// Compares the outputs of A with those that the user expects.
     fn expected_reports(&self, samples: &[Done]) -> Result<Vec<OutputReport>, VerifyError> {
         let mut reports: Vec<OutputReport> = Vec::new();
         for expected in &self.expected {

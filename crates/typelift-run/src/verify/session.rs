@@ -13,7 +13,6 @@ use typelift::host::progress::poll;
 /// Two loaded models.
 pub(super) struct Session {
     loaded: [Loaded; 2],
-    /// The number of outputs of each model.
     outputs: [usize; 2],
 }
 
@@ -50,7 +49,6 @@ impl Session {
         self.config(side).get(THREADS).is_some_and(|threads| threads == "1")
     }
 
-    /// Runs one of the models on all steps of a sample.
     pub(super) fn run(&self, runner: &mut dyn Runner, side: Side, sample: &Sample) -> Result<Outputs, VerifyError> {
         let (key, steps, expected) = match side {
             Side::A => (self.loaded[0].key, &sample.a, self.outputs[0]),
@@ -67,14 +65,12 @@ impl Session {
         runs.collect()
     }
 
-    /// Runs both models on a sample.
     pub(super) fn run_both(&self, runner: &mut dyn Runner, sample: &Sample) -> Result<[Outputs; 2], VerifyError> {
         let a = self.run(runner, Side::A, sample)?;
         let b = if self.loaded[0].key == self.loaded[1].key { a.clone() } else { self.run(runner, Side::B, sample)? };
         Ok([a, b])
     }
 
-    /// Unloads both models.
     pub(super) fn release(self, runner: &mut dyn Runner) {
         self.loaded.iter().for_each(|loaded| runner.release(loaded.key));
     }

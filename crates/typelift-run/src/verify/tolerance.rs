@@ -21,7 +21,6 @@ pub struct Tolerance {
     pub noise: f64,
 }
 
-/// Tolerance of values that are computed in f32.
 pub(super) const F32: Tolerance = Tolerance { relative: 1e-3, absolute: 1e-6, noise: 2e-6 };
 
 /// Element types in which a model or a device may compute, the widest first, each with its relative tolerance and noise.

@@ -10,7 +10,6 @@ use crate::base::hash::{HashMap, HashSet};
 /// Characters that separate the sections of a name.
 const BORDERS: [char; 3] = ['.', '/', ':'];
 
-/// Pattern of layer names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NamePattern {
     text: String,

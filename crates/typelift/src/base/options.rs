@@ -124,7 +124,6 @@ pub(crate) fn text<'de, D: Deserializer<'de>, T: FromStr<Err: Display>>(from: D)
     text.parse().map_err(D::Error::custom)
 }
 
-/// Implements [`Deserialize`] for types by their text form.
 macro_rules! deserialize_as_text {
     ($($type:ty),* $(,)?) => {
         $(impl<'de> serde::Deserialize<'de> for $type {

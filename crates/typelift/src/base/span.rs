@@ -67,9 +67,7 @@ pub struct Lines {
 /// byte, or one line is the whole text.
 #[derive(Clone, Debug)]
 struct BlockCounts {
-    /// Line ends before each block.
     ends: Vec<usize>,
-    /// The number of line ends in the whole text.
     all_ends: usize,
     /// Characters before each block; empty if the text is ASCII.
     characters: Vec<usize>,

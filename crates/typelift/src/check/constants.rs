@@ -15,7 +15,6 @@ const PADDING: u64 = 8;
 /// Alignment in bytes of the constants that some writers, this program among them, store.
 const ALIGNMENT: u64 = 64;
 
-/// Constant with the range of its bytes.
 pub(super) struct Constant<'a> {
     pub(super) place: Located<'a>,
     pub(super) start: u64,

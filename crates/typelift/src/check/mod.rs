@@ -144,7 +144,6 @@ pub(crate) fn legacy_types(model: &Model) -> Option<Diagnostic> {
     check.diagnostics.pop()
 }
 
-/// Layer with the place of its graph.
 struct Located<'a> {
     layer: &'a Layer,
     reference: LayerRef,

@@ -176,7 +176,6 @@ impl<'a> GraphCheck<'a> {
     }
 }
 
-/// Port whose declaration differs from its tensor.
 struct StalePort {
     direction: Direction,
     at: usize,

@@ -9,7 +9,6 @@ use crate::model::graph::{BackEdge, Body, Direction, Graph, Layer, Model};
 use crate::ops::{self, LayerKind};
 use crate::text::xml;
 
-/// Minimum number of levels of a FakeQuantize.
 const FEWEST_LEVELS: i64 = 2;
 
 impl<'a> GraphCheck<'a> {

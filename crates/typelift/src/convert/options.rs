@@ -26,7 +26,6 @@ pub struct OptionError(String);
 const EXCLUSIVE: [&[&str]; 2] =
     [&["compress", "decompress", "quantize", "dequantize"], &["keep_noop_converts", "eliminate_converts"]];
 
-/// Settings that are made of several options.
 const COMPOSED: Composed = &[
     ("align", options::names_of::<AlignmentOptions>),
     ("unneeded", options::names_of::<Converts>),

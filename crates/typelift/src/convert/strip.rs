@@ -35,7 +35,6 @@ pub struct Stripped {
 /// Alignment of constants in bytes.
 const ALIGNMENT: usize = 64;
 
-/// Decision about a constant's values.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Kept,

@@ -132,7 +132,6 @@ pub enum Action {
     Converted,
 }
 
-/// List of changes, and the graph that is being changed.
 #[derive(Default)]
 pub(crate) struct Changes {
     pub(crate) list: Vec<Change>,

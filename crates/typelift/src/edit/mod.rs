@@ -49,7 +49,6 @@ pub struct Edit<'m> {
     weights: &'m mut Weights,
     version: IrVersion,
     source: &'m Arc<String>,
-    /// Connections between a body and the layer around it.
     joints: Joints<'m>,
 }
 

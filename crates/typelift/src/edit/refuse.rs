@@ -66,7 +66,6 @@ pub(super) fn check_names(names: &[impl AsRef<str>]) -> Result<(), EditError> {
     if names.iter().any(|name| name.as_ref().is_empty()) { Err(EditError::EmptyName) } else { Ok(()) }
 }
 
-/// Refuses a name that no attribute of XML can have.
 pub(super) fn check_attribute_name(name: &str) -> Result<(), EditError> {
     let is_start = |c: char| c.is_alphabetic() || c == '_' || c == ':';
     let is_rest = |c: char| is_start(c) || c.is_numeric() || ['-', '.', '\u{b7}'].contains(&c);

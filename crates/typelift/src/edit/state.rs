@@ -234,7 +234,6 @@ impl Edit<'_> {
         self.make_stateless_at(layers, past, present)
     }
 
-    /// Does the same as [`make_stateless`](Self::make_stateless) for the layers that read and write a variable.
     pub(crate) fn make_stateless_at(
         &mut self,
         (read, assign): (LayerId, LayerId),
@@ -293,7 +292,6 @@ impl Edit<'_> {
         self.set_variable_at(layers, variable, element_type, shape)
     }
 
-    /// Does the same as [`set_variable`](Self::set_variable) for the layers that read and write a variable.
     pub(crate) fn set_variable_at(
         &mut self,
         (read, assign): (LayerId, LayerId),

@@ -52,7 +52,6 @@ impl Edit<'_> {
         })
     }
 
-    /// Gives the tensor of a Parameter a name.
     fn name_input(&mut self, id: LayerId, is_named: bool) -> Result<(), EditError> {
         if !self.is(id, LayerKind::Parameter) {
             return Ok(());
@@ -489,7 +488,6 @@ impl Edit<'_> {
         Some(outputs)
     }
 
-    /// Connects all inputs of a layer, and infers types and shapes of its outputs.
     fn feed_and_infer(&mut self, id: LayerId, new: NewLayer, inputs: &[Output]) -> Result<(), EditError> {
         self.connect_all(inputs.iter().enumerate().map(|(port, &source)| (source, id.input(port))))?;
         let outputs = match self.outputs_of(id) {

@@ -11,13 +11,10 @@ use crate::model::graph::{Direction, LayerId, Place};
 /// text and names are not compared.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FindingKey {
-    /// The kind of the finding.
     pub(crate) code: Code,
-    /// The graph of the layer.
     pub(crate) place: Place,
     /// The layer; `None` if the finding concerns the file.
     pub(crate) layer: Option<LayerId>,
-    /// The port, edge, element or attributes concerned.
     pub(crate) subject: Subject,
 }
 
@@ -28,7 +25,6 @@ pub(crate) enum Subject {
     Whole,
     /// Attributes of an element; empty if the names are unknown.
     Attributes(Vec<String>),
-    /// An element of the file.
     Element(String),
     /// An input, output, key or file, by name.
     Named(String),
@@ -38,9 +34,7 @@ pub(crate) enum Subject {
     Port(Direction, usize),
     /// An edge, by the ids of layers and ports that it names.
     Edge {
-        /// The layer and port where the edge starts.
         from: (LayerId, u64),
-        /// The layer and port where the edge ends.
         to: (LayerId, u64),
     },
 }
@@ -65,7 +59,6 @@ impl Subject {
 }
 
 impl Diagnostic {
-    /// The identity of the finding.
     pub(crate) fn key(&self) -> FindingKey {
         let layer = self.layer.as_ref();
         FindingKey {

@@ -137,7 +137,6 @@ impl Serialize for Message {
     }
 }
 
-/// A message without arguments.
 impl From<&'static str> for Message {
     fn from(template: &'static str) -> Self {
         Self { template, arguments: Box::default() }
@@ -235,11 +234,9 @@ pub(super) mod garbled {
     use super::Message;
 
     std::thread_local! {
-        /// True if messages of this thread are garbled.
         pub(super) static GARBLED: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
     }
 
-    /// Runs `work` with garbled messages.
     pub(in crate::findings) fn garbled<T>(work: impl FnOnce() -> T) -> T {
         GARBLED.set(true);
         let result = work();

@@ -8,13 +8,11 @@ use typelift_promote::ElementType;
 use crate::base::hash::HashMap;
 use crate::model::graph::LayerId;
 
-/// Target types of inputs, by the layers of one graph.
 pub(crate) type Alignments = HashMap<LayerId, Alignment>;
 
 /// Inputs of one layer that must be converted to another type.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Alignment {
-    /// Positions of the inputs and their target types.
     pub(crate) inputs: SmallVec<[(usize, ElementType); 2]>,
     /// The reason, as a clause.
     pub(crate) reason: String,

@@ -108,17 +108,14 @@ pub(crate) struct Walk<'a> {
     source: Arc<String>,
     evaluator: Evaluator,
     version: IrVersion,
-    /// Changes the element types of inputs, as Converts would.
     retyper: Option<&'a mut dyn Retyper>,
     /// True if a port keeps its declared type or shape when inference cannot determine it.
     trusts_ports: bool,
-    /// State of the current graph.
     scope: Scope,
     /// States of the surrounding graphs, outermost first.
     outer: Vec<Scope>,
     /// Type of the last ReadValue of each variable.
     variables: HashMap<String, TensorType>,
-    /// Cached results of each body.
     runs: BTreeMap<Place, Run>,
     /// Layers whose inputs were not converted, because the type of one is unknown.
     undecided: Vec<LayerRef>,
@@ -176,7 +173,6 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Infers the model and its bodies, and returns all errors.
     fn infer_model(mut self, model: &mut Model) -> Vec<Diagnostic> {
         self.check_weights(model);
         self.infer_graph(&mut model.graph);
@@ -191,7 +187,6 @@ impl<'a> Walk<'a> {
         self.scope.diagnostics
     }
 
-    /// Infers the layers of the current graph.
     fn infer_graph(&mut self, graph: &mut Graph) {
         // Cycles are reported when a file is read, and edits create none.
         let Ok(mut order) = graph.topological_order() else { return };

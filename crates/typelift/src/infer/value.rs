@@ -207,7 +207,6 @@ impl Evaluator {
     }
 }
 
-/// The output of a constant, if it is small enough to be read.
 pub(super) fn port_of_small_constant(layer: &Layer) -> Option<&OutputPort> {
     const FEW: u64 = 16;
     let port = layer.outputs.first().filter(|_| ops::is_constant(layer))?;

@@ -24,7 +24,6 @@ fn is_page(head: &[u8]) -> bool {
     [&b"<!doctype html"[..], b"<html", b"<?xml", b"<error"].iter().any(|start| head.starts_with(start))
 }
 
-/// Statistics of a model's constants and the position of their bytes.
 #[derive(Default)]
 struct ConstantStatistics {
     constants: usize,

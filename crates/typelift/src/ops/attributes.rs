@@ -26,18 +26,14 @@ pub(crate) struct Attr {
     pub(crate) types_output: bool,
 }
 
-/// Kind of an attribute's value, which determines how its text is parsed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum AttrKind {
     /// `true`, `false`, `1`, `0`.
     Bool,
-    /// A signed integer.
     Int,
-    /// A non-negative integer.
     Unsigned,
     /// Number of bytes in the weights: an integer with an optional sign, without other text.
     Bytes,
-    /// A floating-point number.
     Float,
     Text,
     /// One of these words, in any case.
@@ -359,7 +355,6 @@ impl Layer {
     }
 }
 
-/// Parsed values of a layer's attributes.
 #[derive(Debug, Default)]
 pub(crate) struct AttributeValues {
     /// Values by the position of the attribute in the operation table.

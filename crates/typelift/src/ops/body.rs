@@ -18,11 +18,8 @@ pub(super) const ROWS: &[Operation] = &[
 
 /// Connections between a body and its layer: its port map as OpenVINO's reader interprets it.
 struct BodyPorts {
-    /// Position of the body among those of the layer.
     body: usize,
-    /// Connections of the layer's inputs to Parameters.
     inputs: Vec<BodyLink>,
-    /// Connections of Results to the layer's outputs.
     outputs: Vec<Exit>,
     /// The Parameter that receives the iteration count.
     iteration: Option<LayerId>,
@@ -272,7 +269,6 @@ fn parts(length: i64, part_size: i64) -> Result<i64, Fault> {
 }
 
 impl BodyPorts {
-    /// Finds the body `name` and its connections.
     fn new(cx: &Context, name: &'static str) -> Result<Self, Fault> {
         match cx.bodies.iter().position(|body| body.name() == name) {
             Some(at) => Self::of(&cx.bodies[at], at),
@@ -386,7 +382,6 @@ impl BodyPorts {
         port.map_or_else(TensorType::dynamic, OutputPort::tensor_type)
     }
 
-    /// Describes the layer that feeds a Result.
     fn producer(&self, cx: &Context, result: LayerId) -> Message {
         let source = self.source(cx, result).and_then(|source| cx.bodies[self.body].graph.layer(source.layer));
         source.map_or_else(|| "nothing".into(), described)

@@ -38,7 +38,6 @@ impl Bounds {
         }
     }
 
-    /// The values, if they are known exactly.
     pub(crate) fn exact(&self) -> Option<&Array> {
         self.is_exact().then_some(&self.lower)
     }

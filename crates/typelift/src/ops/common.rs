@@ -61,7 +61,6 @@ pub(super) fn check_rank(cx: &Context, input: usize, role: &'static str, ranks: 
     Err(Fault::shapes(&[input], message))
 }
 
-/// Checks an axis given by the attribute `name`, and returns its position.
 pub(super) fn attribute_axis(cx: &Context, name: &'static str, axis: i64, rank: usize) -> Result<usize, Fault> {
     normalize_axis(axis, rank).filter(|&axis| axis < rank).ok_or_else(|| {
         let message = message!("`{}` is {}, but the data of `{}` has rank {}"; name, axis, cx.ty(), rank);
@@ -124,7 +123,6 @@ pub(super) fn dim(shape: &Shape, axis: usize) -> Dim {
     shape.dims().and_then(|dims| dims.get(axis)).copied().unwrap_or(Dim::ANY)
 }
 
-/// Unifies two dimensions that must be equal.
 pub(super) fn merge_dims(inputs: &[usize], what: &'static str, left: Dim, right: Dim) -> Result<Dim, Fault> {
     (left & right)
         .ok_or_else(|| Fault::shapes(inputs, message!("the {} must be the same, but is {} and {}"; what, left, right)))

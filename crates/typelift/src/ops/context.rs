@@ -20,13 +20,11 @@ use crate::ops::values::array::{Array, Few};
 /// Type and shape that a body's Parameter gets from an input of the layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BodyInput {
-    /// The shape that replaces the Parameter's own.
     pub(crate) shape: Shape,
     /// The type that replaces the Parameter's own; `None` if OpenVINO keeps the Parameter's.
     pub(crate) element_type: Option<ElementType>,
 }
 
-/// Types and shapes of a layer's outputs, as its rule infers them.
 pub(crate) type Outputs = SmallVec<[TensorType; 2]>;
 
 /// Parameters of a body that get types and shapes from inputs of the layer.
@@ -417,7 +415,6 @@ impl<'a> Context<'a> {
         self.around.common_result_type(self.attributes.layer, self.bodies, results)
     }
 
-    /// Infers a body of the layer; its Parameters get these types and shapes.
     pub(crate) fn infer_body(&mut self, body: usize, given: &Given) -> Result<(), Fault> {
         let owner = self.attributes.layer;
         match self.bodies.get_mut(body) {

@@ -136,7 +136,6 @@ fn converted_values(graph: &Graph, weights: &Weights, layer: &Layer) -> Option<A
 struct Range {
     least: f64,
     most: f64,
-    /// True if no number has a fraction.
     is_whole: bool,
 }
 

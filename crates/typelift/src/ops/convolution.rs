@@ -155,12 +155,10 @@ fn dilated(length: Dim, dilation: i64) -> Dim {
     (length - Dim::ONE) * Dim::from(dilation) + Dim::ONE
 }
 
-/// Divides a dimension, rounded down.
 pub(super) fn floor_div(dim: Dim, divisor: i64) -> Dim {
     map_ends(dim, |length| length.checked_div(divisor).unwrap_or(0))
 }
 
-/// Divides a dimension, rounded up.
 pub(super) fn ceil_div(dim: Dim, divisor: i64) -> Dim {
     map_ends(
         dim,
@@ -394,7 +392,6 @@ fn check_offset_channels(cx: &Context, deformable_groups: Dim) -> Result<(), Fau
     Ok(())
 }
 
-/// An error if a dimension of an input is not a multiple of the number of groups.
 fn check_divisible(cx: &Context, input: usize, axis: usize, groups: &'static str) -> Result<(), Fault> {
     let length = dim(cx.shape(input), axis);
     match divide(length, cx.int(groups)?) {

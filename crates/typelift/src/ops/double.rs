@@ -23,7 +23,6 @@ struct Double {
     iterations: Option<i64>,
 }
 
-/// Test case: one layer with its attributes and inputs.
 #[derive(Default)]
 pub(super) struct Case<'a> {
     /// Operation and operation set: `Reshape`, `opset1`.

@@ -82,7 +82,6 @@ use self::evaluate::Evaluate;
 use crate::base::foreign;
 use crate::model::graph::Layer;
 
-/// The operation families, each a list of rows.
 const FAMILIES: &[&[Operation]] = &[
     activation::ROWS,
     blocks::ROWS,
@@ -152,7 +151,6 @@ pub struct Operation {
     spreads: &'static [Spread],
     /// True if integer results can overflow their type or lose their fraction.
     pub(crate) can_wrap: bool,
-    /// True if it returns different values each time.
     random: bool,
     /// The way in which frameworks promote its inputs.
     pub promoted_as: PromotedAs,
@@ -250,7 +248,6 @@ impl Accepts {
         }
     }
 
-    /// Describes the accepted types.
     pub(crate) fn description(self) -> &'static str {
         match self {
             Self::Any => "any type",
@@ -304,7 +301,6 @@ impl Operation {
         self
     }
 
-    /// Excludes an operation set.
     const fn except(mut self, opset: u8) -> Self {
         self.opsets &= !(1 << opset);
         self
@@ -347,7 +343,6 @@ impl Operation {
         self
     }
 
-    /// Marks the operation as commutative in its two inputs.
     const fn commutative(mut self) -> Self {
         self.commutative = true;
         self
@@ -359,13 +354,11 @@ impl Operation {
         self
     }
 
-    /// Marks that integer results can overflow their type or lose their fraction.
     const fn wraps(mut self) -> Self {
         self.can_wrap = true;
         self
     }
 
-    /// Marks that it returns different values each time.
     const fn random(mut self) -> Self {
         self.random = true;
         self
@@ -405,7 +398,6 @@ impl Operation {
         (1..=LAST_OPSET).filter(move |opset| opsets >> opset & 1 == 1)
     }
 
-    /// The permitted numbers of inputs.
     pub(crate) fn input_counts(&self) -> RangeInclusive<usize> {
         self.inputs.0..=self.inputs.1
     }
@@ -500,7 +492,6 @@ impl Operation {
     }
 }
 
-/// The number of rows.
 const COUNT: usize = {
     let (mut count, mut family) = (0, 0);
     while family < FAMILIES.len() {

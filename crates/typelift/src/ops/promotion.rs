@@ -77,7 +77,6 @@ pub(crate) fn write_deciding(f: &mut fmt::Formatter<'_>, attributes: &[Setting])
     }
 }
 
-/// The reason for OpenVINO's promotion of these inputs, with the attributes that decide it.
 pub(crate) fn promotion_rule(
     layer: &Layer,
     operation: &'static Operation,

@@ -76,7 +76,6 @@ struct Network {
     gates: i64,
     /// The number of states, which are passed from one step to the next.
     states: usize,
-    /// The number of activation functions of a step.
     activations: usize,
     /// Inputs of the cell that must have one element type; OpenVINO does not check the weights of a GRU.
     tied: &'static [usize],

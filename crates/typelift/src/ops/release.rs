@@ -203,7 +203,6 @@ struct LateForm {
     is_in: fn(&Requirements<'_>, &Layer) -> bool,
 }
 
-/// Inputs of operations that only newer releases accept.
 const LATE_FORMS: &[LateForm] = &[
     LateForm {
         operation: "Einsum",

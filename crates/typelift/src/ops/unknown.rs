@@ -11,7 +11,6 @@ pub(crate) struct UnknownOperation {
     /// The attribute of the layer that is most likely wrong.
     pub(crate) attribute: &'static str,
     pub(crate) message: Message,
-    /// The suggested fix.
     pub(crate) help: Message,
 }
 
@@ -20,7 +19,6 @@ const EXTENSION: &str = "load the extension that provides it; without it OpenVIN
 const OWN_SET: &str =
     "use an operation that OpenVINO has; if an extension provides this one, write the version that the extension uses";
 
-/// Describes an operation that is missing in the operation set of its layer.
 pub(crate) fn describe_unknown(ty: &str, version: &str) -> UnknownOperation {
     let opset = version.strip_prefix("opset").and_then(super::opset_number);
     let mut sets: Vec<_> = revisions(ty).iter().flat_map(|row| row.opsets()).collect();
@@ -61,7 +59,6 @@ fn is_misspelt(version: &str) -> bool {
     word.is_empty() || names::distance(&word, "opset") <= 1
 }
 
-/// Describes an operation that exists in other operation sets.
 fn known_elsewhere(ty: &str, opset: u8, [first, last]: [u8; 2], sets: &[u8]) -> UnknownOperation {
     let removed = Release::of_removal(ty, &format!("opset{opset}"));
     if let Some(removed) = removed {

@@ -58,7 +58,6 @@ fn mark(graph: &mut Edit<'_>, id: LayerId, version: IrVersion) -> Result<(), Edi
     marks.map_or(Ok(()), |marks| graph.set_marks(id, &marks))
 }
 
-/// A constant with its values in another type.
 struct ConvertedConstant {
     layer: LayerId,
     converted: Converted,

@@ -49,7 +49,6 @@ impl Plan {
     }
 }
 
-/// Applies the edits of a plan for quantized constants.
 pub(super) fn apply(graph: &mut Edit<'_>, plan: &Plan, weights: &Arc<Weights>) -> Result<(), EditError> {
     let mut places: BTreeMap<&Place, BTreeMap<LayerId, ElementType>> = BTreeMap::new();
     for constant in plan.changed().filter(|constant| constant.action == Action::Dequantize) {

@@ -215,7 +215,6 @@ impl Kept {
         self.layers.entry(place.clone()).or_default().insert(layer);
     }
 
-    /// True if no layer keeps its types.
     pub(crate) fn is_empty(&self) -> bool {
         self.layers.values().all(HashSet::is_empty)
     }
@@ -339,7 +338,6 @@ fn names_of_operation(layer: &Layer) -> Vec<String> {
     known.into_iter().flatten().chain([layer.ty().to_owned()]).collect()
 }
 
-/// True if a layer depends only on constants, so that its result is always the same.
 fn is_computed_from_constants(graph: &Graph, layer: LayerId, known: &mut HashMap<LayerId, bool>) -> bool {
     let mut pending = vec![layer];
     while let Some(&id) = pending.last() {

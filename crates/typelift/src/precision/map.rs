@@ -84,7 +84,6 @@ impl TypeMap {
         self.0.iter().find(|(from, _)| *from == ty).map_or(ty, |(_, to)| *to)
     }
 
-    /// True if no type changes.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

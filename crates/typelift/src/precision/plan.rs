@@ -54,7 +54,6 @@ pub struct Constant {
 }
 
 impl Constant {
-    /// The size of the values after the plan is applied, in bytes.
     pub(crate) fn bytes_after(&self) -> u64 {
         if self.action.changes() { self.bytes_converted } else { self.bytes_before }
     }

@@ -30,7 +30,6 @@ pub struct Risk {
     pub detail: Message,
     /// The layers whose types must be kept, all of which [`KeepPattern::AtRisk`](super::KeepPattern::AtRisk) selects.
     pub keep: Vec<LayerRef>,
-    /// Position of the layer in the file.
     pub(crate) span: Span,
 }
 

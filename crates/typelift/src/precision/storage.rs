@@ -28,7 +28,6 @@ pub enum Storage {
 }
 
 impl Storage {
-    /// The plan for a model. Constants of layers in `kept` are not changed.
     pub(crate) fn plan(&self, model: &Model, kept: Kept) -> Plan {
         match self {
             Self::Compress { to, like } => Plan::compress(model, &Compression { to: *to, like: *like, kept }),

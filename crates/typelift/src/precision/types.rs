@@ -17,7 +17,6 @@ use crate::promotion::passes::{self, Change, PassError};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Retyping {
     pub(crate) types: TypeMap,
-    /// The layers that keep their types.
     pub(crate) kept: Kept,
     /// True if the inputs and outputs of the model keep their types, and also variables with a declared type.
     pub(crate) keep_io: bool,
@@ -35,7 +34,6 @@ enum Exception {
     Refused,
 }
 
-/// Plan of a [`Retyping`] for one model.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RetypingPlan {
     pub(super) types: TypeMap,
@@ -47,7 +45,6 @@ pub(super) struct GraphPlan {
     pub(super) place: Place,
     /// Attributes that name another type; for a constant also its element type.
     pub(super) attributes: Vec<(LayerId, &'static str, ElementType)>,
-    /// Inputs that need a Convert.
     pub(super) borders: Vec<Border>,
     exceptions: Vec<(LayerId, Exception)>,
 }
@@ -63,7 +60,6 @@ pub(super) struct Border {
     pub(super) to: ElementType,
 }
 
-/// New input and output types of a layer.
 #[derive(Debug)]
 struct LayerPlan {
     /// Type of each input; `None` if the operation accepts any type.
@@ -148,7 +144,6 @@ impl Retyping {
 }
 
 impl RetypingPlan {
-    /// True if no tensor changes its type.
     pub(crate) fn is_empty(&self) -> bool {
         self.graphs.is_empty()
     }
@@ -212,7 +207,6 @@ impl GraphPlan {
     }
 }
 
-/// Computes the new types in one graph.
 struct Planner<'a> {
     retyping: &'a Retyping,
     /// Layers that keep their types, including promotions.
@@ -225,7 +219,6 @@ struct Planner<'a> {
     probe: Probe,
 }
 
-/// The types of inputs and outputs.
 type Types = SmallVec<[ElementType; 3]>;
 
 impl Planner<'_> {

@@ -26,7 +26,6 @@ pub(super) struct Port {
     /// Names of layers by which statements find it if it has no tensor name.
     aliases: Vec<String>,
     pub(super) tensor: TensorType,
-    /// True if a layer uses the input.
     pub(super) is_used: bool,
 }
 
@@ -113,7 +112,6 @@ impl<'a> Facts<'a> {
         self.variables.iter().filter(|variable| variable.grows)
     }
 
-    /// The name of the model's file without its folder and ending.
     pub(super) fn stem(&self) -> &str {
         self.file.and_then(Path::file_stem).and_then(|stem| stem.to_str()).unwrap_or_default()
     }

@@ -151,7 +151,6 @@ impl<'a> PartCheck<'a> {
 }
 
 impl Rule {
-    /// States the requirement in words.
     fn requirement(&self) -> String {
         let name = self.name;
         match &self.demand {

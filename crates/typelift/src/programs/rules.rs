@@ -12,7 +12,6 @@ use crate::findings::Severity::{self, Error, Note, Warning};
 use crate::findings::SubjectKind::{self, File, Input, Key, Output, State};
 
 pub(super) struct Rule {
-    /// The parts that models play for which it holds.
     pub(super) parts: &'static [Part],
     pub(super) kind: SubjectKind,
     /// The input, output, key or file that the requirement concerns; empty if it concerns all.
@@ -26,13 +25,11 @@ pub(super) struct Rule {
     pub(super) repairs: &'static [&'static str],
 }
 
-/// Requirement of a rule.
 pub(super) enum Demand {
     /// An input or output of the name. The type tells which other one may be meant.
     Exists(&'static str),
     /// The input or output has one of these element types, if it exists.
     Type(&'static [ElementType]),
-    /// The input or output has one of these ranks.
     Rank(&'static [usize]),
     /// The input accepts tensors of every length along these axes.
     Open(&'static [usize]),

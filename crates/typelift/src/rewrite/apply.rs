@@ -328,11 +328,9 @@ fn find(model: &Model, graph: &Graph, index: &Index, place: &Place, memory: &Mem
     found
 }
 
-/// Reason why a match stays as it is.
 enum Refusal {
     /// The replacement would change nothing, or an output of the model would lose its name.
     Same,
-    /// The replacement cannot be built there.
     Impossible(RewriteError),
     /// The graph cannot be edited as the result needs.
     Edit(EditError),
@@ -345,7 +343,6 @@ impl From<EditError> for Refusal {
 }
 
 impl Refusal {
-    /// The refusal of a replacement at this layer.
     fn of(error: EditError, rule: &Rule, layer: LayerRef) -> Self {
         let rule = rule.name().to_owned();
         Self::Impossible(match error {
@@ -358,7 +355,6 @@ impl Refusal {
     }
 }
 
-/// One pass over all matches.
 struct Sweep<'s> {
     rules: &'s [Rule],
     refusal: OnRefusal,
@@ -515,7 +511,6 @@ fn is_shared(pattern: &Pattern, at: usize) -> bool {
     matches!(pattern.side.terms.get(at).map(|term| &term.kind), Some(TermKind::Layer(term)) if term.shared)
 }
 
-/// State of a layer before a rule changed it.
 struct LayerBefore {
     layer: Layer,
     sources: Vec<Option<Output>>,
@@ -619,7 +614,6 @@ fn replace(
     }
 }
 
-/// Runs the code that builds the replacement of a match.
 fn run(edit: &mut Edit<'_>, rule: &Rule, code: &Code, found: &Found, root: LayerId) -> Result<Placed, EditError> {
     let matched = Match::new(edit, edit.weights(), &rule.pattern, &found.bound);
     let start = edit.batch_len();
@@ -645,7 +639,6 @@ fn run(edit: &mut Edit<'_>, rule: &Rule, code: &Code, found: &Found, root: Layer
     Ok(Placed { added, root_stays: swaps.is_empty(), swaps, edited, ..Placed::default() })
 }
 
-/// Builds the replacement of a match.
 fn build(
     edit: &mut Edit<'_>,
     rule: &Rule,

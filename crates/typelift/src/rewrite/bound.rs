@@ -19,7 +19,6 @@ pub(super) enum Bound {
     Values(Arc<Array>),
     /// A number without a type.
     Number(f64),
-    /// Any number of tensors.
     List(List),
 }
 

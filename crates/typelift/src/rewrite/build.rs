@@ -21,7 +21,6 @@ use crate::rewrite::notation::number;
 /// Maximum number of elements of an added constant that is reused.
 const MOST_SHARED: usize = 64;
 
-/// Builder of a replacement in a graph.
 pub(super) struct Build<'b, 'm> {
     pub(super) edit: &'b mut Edit<'m>,
     pub(super) side: &'b Side,
@@ -46,10 +45,8 @@ pub(super) struct Build<'b, 'm> {
 /// Constants that a sweep added to a graph, and tensors that were found by name.
 pub(super) type Added = HashMap<Key, Output>;
 
-/// Key of an added constant, or of a tensor found by name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Key {
-    /// Constant, by element type, dimensions and bytes.
     Constant(ElementType, Vec<i64>, Vec<u8>),
     /// Name of a tensor of the graph.
     Named(String),
@@ -203,7 +200,6 @@ impl Build<'_, '_> {
         })
     }
 
-    /// Builds the tensor of a term, with all layers before it.
     pub(super) fn build_tensor(&mut self, term: usize, expected: Option<ElementType>) -> Result<Output, EditError> {
         let term = self.chosen(term);
         match &self.side.terms[term].kind {

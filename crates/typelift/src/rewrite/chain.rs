@@ -233,7 +233,6 @@ impl Search<'_> {
         }
     }
 
-    /// Binds a name of the pattern to the combined constants of a chain.
     fn bind_constant(&mut self, factor: &Factor, kind: ChainKind, folded: &Folded, whole: Output) -> bool {
         let term = &self.side().terms[factor.term];
         let folded = if factor.power == 1.0 {

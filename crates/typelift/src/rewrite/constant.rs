@@ -174,7 +174,6 @@ fn extreme(x: &Array, is_largest: bool) -> Result<Array, String> {
     found.map(|value| Array::scalar(x.element_type, value)).ok_or_else(|| "there are no elements".to_owned())
 }
 
-/// Clamps each element to the limits.
 fn between(x: &Array, least: Option<&Array>, most: Option<&Array>) -> Result<Array, String> {
     let mut found = x.clone();
     for (limit, is_least) in [(least, true), (most, false)] {
@@ -190,7 +189,6 @@ fn between(x: &Array, least: Option<&Array>, most: Option<&Array>) -> Result<Arr
     Ok(found)
 }
 
-/// Concatenates arrays along an axis.
 fn join(all: &[Array], axis: i64) -> Result<Array, String> {
     let first = all.first().ok_or("there are no arrays to join")?;
     let rank = first.dims.len();
@@ -232,7 +230,6 @@ fn matmul(x: &Array, y: &Array) -> Result<Array, String> {
     Ok(Array::floats(ty, [*rows, *columns].into_iter().collect(), product))
 }
 
-/// Compares two constants element by element.
 fn compare(function: Function, x: &Array, y: &Array) -> Result<Array, String> {
     let is_alone = x.len() == 1 || y.len() == 1;
     let dims = broadcast(&x.dims, &y.dims).filter(|_| x.len() == y.len() || is_alone);

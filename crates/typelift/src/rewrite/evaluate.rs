@@ -35,7 +35,6 @@ impl From<String> for Lack {
     }
 }
 
-/// Evaluator of expressions, with the tensors and variables of a match.
 pub(super) struct Evaluator<'a> {
     pub(super) graph: &'a Graph,
     pub(super) weights: &'a Weights,

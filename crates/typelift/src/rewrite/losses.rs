@@ -71,7 +71,6 @@ impl Losses {
         format!("{} {what}, unlike those from which it is computed; `allow overflow` lifts that", values_are(count))
     }
 
-    /// Updates the counts for one result of floating-point arithmetic.
     pub(super) fn count(&mut self, ty: ElementType, operands: &[f64], result: f64, can_cancel: bool) {
         let is_normal = |value: f64| value.is_finite() && value.abs() >= least_normal(ty);
         if operands.iter().all(|operand| operand.is_finite()) && !result.is_finite() {

@@ -46,7 +46,6 @@ impl Pattern {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Depth {
-    /// Every requirement of a rule.
     Whole,
     /// The requirements that can be checked before types and shapes are inferred.
     Structure,

@@ -9,7 +9,6 @@ use crate::model::graph::{Layer, LayerId, Output};
 
 /// Maximum number of forms of one layer.
 const MOST_FORMS: usize = 24;
-/// Maximum number of leaves of a form.
 const MOST_LEAVES: usize = 8;
 
 /// Factor of a product with its exponent, or summand with its sign.

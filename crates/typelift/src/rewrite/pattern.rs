@@ -25,7 +25,6 @@ pub(super) struct Allowed {
 }
 
 impl Allowed {
-    /// Words in an `allow` clause.
     pub(super) const WORDS: [&str; 3] = ["integers", "ranks", "overflow"];
 
     /// Lifts the limit with this name; returns false if there is none.
@@ -63,9 +62,7 @@ pub struct Pattern {
     /// Connections to the second root and later ones.
     pub(super) links: Vec<Link>,
     pub(super) condition: Option<Condition>,
-    /// Limits that the `allow` clause lifts.
     pub(super) allowed: Allowed,
-    /// True if the rule is valid only for floating-point tensors.
     pub(super) needs_floats: bool,
 }
 

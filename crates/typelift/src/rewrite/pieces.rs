@@ -41,7 +41,6 @@ pub(super) fn groups(scan: &mut Scan<'_>) -> Vec<Found> {
     found
 }
 
-/// Replaces slices by one split.
 pub(super) fn split(edit: &mut Edit<'_>, bound: &Bindings, constants: &mut Added) -> Result<Placed, EditError> {
     let [Some(Bound::Tensor(source)), Some(Bound::Number(axis)), Some(Bound::Values(lengths))] = &bound.names[..]
     else {

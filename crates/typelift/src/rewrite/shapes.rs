@@ -13,7 +13,6 @@ const LONGEST: usize = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     Number(i64),
-    /// A dimension of a tensor.
     Dim(Output, usize),
     Unknown,
 }

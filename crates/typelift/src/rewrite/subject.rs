@@ -22,7 +22,6 @@ pub(super) struct Subject<'a> {
     pub(super) graph: &'a Graph,
     pub(super) weights: &'a Weights,
     in_body: bool,
-    /// True if types and shapes are known.
     pub(super) is_inferred: bool,
     /// Returns the layers, each after its producers.
     order: OnceCell<Vec<LayerId>>,

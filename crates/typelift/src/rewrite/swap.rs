@@ -83,11 +83,9 @@ pub(super) struct Placed {
     pub(super) root_stays: bool,
     /// True if user code edited the graph and kept the root.
     pub(super) edited: bool,
-    /// Like [`Site::losses`].
     pub(super) losses: Losses,
 }
 
-/// Pairs tensors with those that replace them.
 pub(super) fn pairs(old: Vec<Output>, new: Vec<Output>) -> Result<Vec<(Output, Output)>, EditError> {
     if old.len() != new.len() {
         let (old, new) = (old.len(), new.len());

@@ -42,7 +42,6 @@ fn find(graph: &Graph, weights: &Weights, tensor: Output, depth: usize) -> Optio
     evaluated(graph, weights, layer, tensor.port, &inputs.iter().collect::<Vec<_>>())
 }
 
-/// Computes an output of a layer from its inputs.
 fn evaluated(graph: &Graph, weights: &Weights, layer: &Layer, port: usize, inputs: &[&Array]) -> Option<Array> {
     let operation = layer.operation()?;
     let evaluation = Evaluation::new(Attributes::new(layer, operation), graph, port, weights);

@@ -12,7 +12,6 @@ use typelift::{Graph, Layer, Model, Output, Weights};
 pub(super) struct Role {
     /// The values are indices below this number.
     pub(super) limit: Option<i64>,
-    /// The values are a mask of elements.
     pub(super) is_mask: bool,
     /// The values are consecutive positions.
     pub(super) is_position: bool,

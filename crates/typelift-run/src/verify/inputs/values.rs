@@ -27,7 +27,6 @@ pub(super) enum Floats {
     Lowered,
 }
 
-/// Values of an input, with a description.
 pub(super) struct Values {
     pub(super) words: String,
     numbers: Numbers,
@@ -39,7 +38,6 @@ enum Numbers {
     Texts(Vec<u8>),
 }
 
-/// Texts for inputs of strings.
 const TEXTS: [&str; 4] = ["hello world", "The quick brown fox", "a", "x = 1 + 2"];
 
 fn ints(words: String, ints: impl IntoIterator<Item = i64>) -> Values {

@@ -58,13 +58,11 @@ fn remove(found: &mut Vec<Diagnostic>, gone: &HashSet<usize>) {
     found.retain(|_| at.next().is_none_or(|at| !gone.contains(&at)));
 }
 
-/// Findings about one layer, divided into a cause and its consequences.
 #[derive(Default)]
 struct LayerFindings {
     has_error: bool,
     /// The lint that can cause errors of other layers.
     cause: Option<usize>,
-    /// The lints that are consequences of the same mistake.
     consequences: Vec<usize>,
 }
 
@@ -86,7 +84,6 @@ fn findings_by_layer(found: &[Diagnostic]) -> HashMap<LayerRef, LayerFindings> {
     by_layer
 }
 
-/// Position and description of a mistake, with its fix.
 struct Mistake {
     span: Span,
     /// Description; `None` if it only is that an output differs from the declaration of its port.

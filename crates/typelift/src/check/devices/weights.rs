@@ -13,7 +13,6 @@ use crate::ops::{self, LayerKind};
 use crate::precision::schemes::{self, Operand, Sharing, is_code};
 
 impl<'a> View<'a> {
-    /// Looks at the weights of each layer.
     pub(super) fn weights(&self, found: &mut Vec<Diagnostic>) {
         let mut known = HashSet::default();
         for layer in self.layers().filter(|layer| self.is_computed(layer)) {

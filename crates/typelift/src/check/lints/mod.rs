@@ -235,7 +235,6 @@ impl<'a> GraphCheck<'a> {
         }
     }
 
-    /// Reports values of `purpose` in a port map that OpenVINO does not know.
     fn check_purposes(&mut self, layer: &Layer, body: &Body) {
         for entry in &body.port_map {
             let Some(purpose) = entry.purpose().filter(|purpose| !PURPOSES.contains(purpose)) else { continue };

@@ -157,7 +157,6 @@ fn set_versions(model: &mut Model, target: Release) -> Vec<LayerRef> {
     edit_layers(model, choose, |graph, id, (ty, version)| graph.set_operation(id, &ty, &version))
 }
 
-/// Spells the precision marks in the form that the release reads.
 fn spell_marks(model: &mut Model, target: Release) -> Vec<LayerRef> {
     let (version, wanted) = (model.version, Spelling::of(target));
     let choose = |graph: &Graph| {

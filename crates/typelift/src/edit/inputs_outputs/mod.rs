@@ -337,7 +337,6 @@ impl Model {
         self.set_input_at(id, element_type, shape)
     }
 
-    /// Changes the element type, the shape, or both of an input.
     fn set_input_at(
         &mut self,
         id: LayerId,

@@ -100,7 +100,6 @@ impl Graph {
         }
     }
 
-    /// Changes the offsets of constants to those that `place` returns.
     fn move_constants(&mut self, place: &impl Fn(StoredSpan) -> Option<u64>) {
         for layer in self.storage.node_weights_mut() {
             let moved = range_of(layer).and_then(|range| place(range).filter(|&start| start != range.0));

@@ -31,12 +31,10 @@ pub(super) enum Record {
 }
 
 impl Record {
-    /// The edge, if the record is about a removed edge.
     fn unwired(&self) -> Option<EdgeIndex> {
         if let Self::Unwired(edge, _) = self { Some(*edge) } else { None }
     }
 
-    /// The body, if the record is about a body that was opened.
     fn entered(&self) -> Option<(NodeIndex, u32)> {
         if let Self::Entered(node, at, _) = self { Some((*node, *at)) } else { None }
     }
@@ -170,7 +168,6 @@ impl Graph {
         layer
     }
 
-    /// Changes the names of an existing output.
     pub(crate) fn name_output(&mut self, output: Output, names: Option<Text>) {
         let Some(node) = self.node(output.layer) else { return };
         let Some(layer) = self.storage.node_weight_mut(node) else { return };
@@ -180,7 +177,6 @@ impl Graph {
         self.journal.records.push(Record::Named(Box::new(Renamed { output, names, edited })));
     }
 
-    /// Changes the connections of a layer and one of its bodies.
     pub(crate) fn join(&mut self, layer: LayerId, at: usize, port_map: Vec<PortMapEntry>, back_edges: Vec<BackEdge>) {
         let Some(owner) = self.layer_mut(layer) else { return };
         let edited = std::mem::replace(&mut owner.edited, true);
@@ -297,7 +293,6 @@ impl Graph {
         }
     }
 
-    /// Deletes the edges that are marked as removed.
     fn drop_gone_wires(&mut self, records: &[Record]) {
         let gone = || records.iter().filter_map(Record::unwired);
         self.removed.extend(gone().filter_map(|edge| self.storage.edge_weight(edge)?.span));

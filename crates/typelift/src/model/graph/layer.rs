@@ -403,7 +403,6 @@ impl InputPort {
 pub struct OutputPort {
     pub(crate) id: u64,
     pub(crate) element_type: ElementType,
-    /// The type declared in the text.
     pub(crate) declared: Option<ElementType>,
     /// True if type or shape differ from the text of the file.
     pub(crate) stale: bool,

@@ -119,7 +119,6 @@ pub struct Wire {
     pub from_port: u32,
     /// Position among the inputs of the target.
     pub to_port: u32,
-    /// Position of the `<edge>` element in the file.
     pub(crate) span: Option<Span>,
     /// True if the file's `<edge>` at `span` is out of date.
     pub(crate) touched: bool,
@@ -154,15 +153,12 @@ pub struct Graph {
     removed: Vec<Span>,
     /// Positions of ignored layers and edges that could take effect after another edit.
     ignored: Vec<Span>,
-    /// The current batch of edits.
     journal: journal::Journal,
     /// The text of `<rt_info>`, from the file or set by an edit.
     pub(crate) rt_info: Option<Text>,
-    /// The position in the file.
     pub(crate) rt_info_span: Option<Span>,
     /// Position of the element that contains the graph: the root, or that of a body.
     pub(crate) span: Option<Span>,
-    /// Positions of its `<layers>` and `<edges>` elements.
     pub(crate) layers_span: Option<Span>,
     pub(crate) edges_span: Option<Span>,
 }
@@ -405,7 +401,6 @@ impl Graph {
         if order.len() == self.len() { Ok(order) } else { Err(self.cycle(|node| waits_for[node.index()] > 0)) }
     }
 
-    /// The layers of a cycle, if there is one.
     pub(crate) fn find_cycle(&self) -> Option<Vec<LayerId>> {
         if self.is_in_order() || self.is_plainly_acyclic() { None } else { self.node_order().err() }
     }

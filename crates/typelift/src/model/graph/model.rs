@@ -89,7 +89,6 @@ pub struct Model {
     pub(crate) source: Arc<String>,
     /// Children of the root other than layers, edges and `rt_info`.
     pub(crate) extras: Vec<Span>,
-    /// Requirements of the OpenVINO release that the model is written for.
     pub(crate) constraints: OutputConstraints,
 }
 

@@ -51,7 +51,6 @@ impl Graph {
         violations.extend(self.find_cycle().map(Violation::Circle));
     }
 
-    /// Checks the edges that lead to a layer.
     fn check_inputs(&self, node: NodeIndex, layer: &Layer, fed: &mut Vec<bool>, violations: &mut Vec<Violation>) {
         fed.clear();
         fed.resize(layer.inputs.len(), false);

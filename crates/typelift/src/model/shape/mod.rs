@@ -48,7 +48,6 @@ impl TensorType {
         Self::new(ElementType::Dynamic, Shape::dynamic())
     }
 
-    /// Creates a tensor type from element type and shape.
     pub(crate) fn new(element_type: ElementType, shape: Shape) -> Self {
         Self { element_type, shape }
     }

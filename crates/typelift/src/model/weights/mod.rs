@@ -60,7 +60,6 @@ enum Base {
     Laid(Arc<Composition>),
 }
 
-/// Object that owns bytes in memory.
 type MemoryOwner = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
 /// Weights composed of byte ranges of other weights.
@@ -251,7 +250,6 @@ impl Tail {
         self.push(PieceSource::Stored(range))
     }
 
-    /// Removes everything beyond this length of the tail.
     fn shorten(&mut self, length: u64) {
         let pieces = Arc::make_mut(&mut self.pieces);
         pieces.truncate(pieces.partition_point(|piece| piece.start < length));
@@ -657,7 +655,6 @@ impl Weights {
         self.tail.len()
     }
 
-    /// Removes added bytes beyond this length of the tail.
     pub(crate) fn shorten_tail(&mut self, length: u64) {
         if length < self.len_of_tail() {
             self.tail.shorten(length);

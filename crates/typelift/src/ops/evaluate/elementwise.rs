@@ -29,7 +29,6 @@ pub(crate) fn number(
     Some(of_type(inputs.first()?, &[COMMON, more])?.map(ints, floats))
 }
 
-/// Computes Abs of known values.
 pub(crate) fn absolute(_: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     number(inputs, &[], i128::abs, f64::abs)
 }
@@ -60,7 +59,6 @@ pub(crate) fn logical_not(_: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     Some(x.map(|v| (v == 0).into(), |v| f64::from(v == 0.0)))
 }
 
-/// Computes Convert of known values.
 pub(crate) fn convert(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     let (x, to) = (inputs.first()?, evaluation.element_type());
     x.converted(to).filter(|_| !evaluation.is_decompression() && is_converted(x.element_type, to))
@@ -99,7 +97,6 @@ pub(super) fn aligned(evaluation: &Evaluation, operands: &[&Array]) -> Option<Ve
     laid.collect()
 }
 
-/// Combines two operands, element by element.
 pub(crate) fn arithmetic(
     evaluation: &Evaluation,
     inputs: &[&Array],
@@ -147,7 +144,6 @@ pub(crate) fn relation(
 /// Element types for which Equal and Select are computed.
 const COMPARED: &[&[ElementType]] = &[COMMON, &[Boolean, F64, I8, I16, U8, U16]];
 
-/// Computes Equal of known values.
 pub(crate) fn equal(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     relation(evaluation, inputs, COMPARED, i128::eq, f64::eq)
 }
@@ -236,7 +232,6 @@ fn quotient(evaluation: &Evaluation, left: &Array, right: &Array) -> Option<Arra
     left.zip(right, ints, |x, y| x / y)
 }
 
-/// Computes Divide of known values.
 pub(crate) fn divide(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     match &aligned(evaluation, inputs)?[..] {
         [left, right] => quotient(evaluation, left, right),
@@ -271,7 +266,6 @@ pub(crate) fn divide_bounds(evaluation: &Evaluation, known: &[&Bounds]) -> Optio
     Some(Bounds::new(lower, upper))
 }
 
-/// Computes Mod of known values.
 pub(crate) fn modulo(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     let is_known = inputs.first().is_some_and(|it| it.element_type.is_integer() && it.element_type.bits() >= 8);
     match &aligned(evaluation, inputs)?[..] {

@@ -6,7 +6,6 @@ use typelift_promote::ElementType;
 use super::{Evaluation, inferred_dims, of_type};
 use crate::ops::values::array::{self, Array, Data, ZERO};
 
-/// Evaluates Eye: matrices with 1 on one diagonal and 0 elsewhere.
 pub(crate) fn eye(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     let (ty, dims) = (evaluation.element_type(), inferred_dims(evaluation)?);
     [Bf16, F16, F32, F64, I8, I32, I64, U8].contains(&ty).then_some(())?;

@@ -50,7 +50,6 @@ pub(crate) enum Evaluate {
 }
 
 impl Evaluate {
-    /// Computes an output from the bounds of all inputs.
     pub(crate) fn apply(self, evaluation: &Evaluation, known: &[&Bounds]) -> Option<Bounds> {
         let lowers = || known.iter().map(|bounds| &bounds.lower).collect::<SmallVec<[_; 4]>>();
         match self {
@@ -182,7 +181,6 @@ fn is_exact_remainder(operation: &str, inputs: &[&Array]) -> bool {
     operation != "FloorMod" || of_small && !by_zero
 }
 
-/// Function that computes an output from known inputs.
 pub(crate) type Evaluator = fn(&Evaluation, &[&Array]) -> Option<Array>;
 
 /// Bit set of the first input, for [`Evaluate::Ends`].
@@ -190,11 +188,9 @@ pub(crate) const DATA: u32 = 1;
 /// Bit set of all inputs, for [`Evaluate::Ends`].
 pub(crate) const ALL: u32 = !0;
 
-/// Computation of one output of a layer.
 pub(crate) struct Evaluation<'a> {
     attributes: Attributes<'a>,
     graph: &'a Graph,
-    /// The position of the output.
     pub(crate) port: usize,
     pub(crate) weights: &'a Weights,
     fault: RefCell<Option<Box<Fault>>>,

@@ -106,7 +106,6 @@ pub(crate) fn strided_slice_bounds(evaluation: &Evaluation, known: &[&Bounds]) -
     ends(evaluation, known, strided_slice)
 }
 
-/// Computes StridedSlice of known values.
 pub(crate) fn strided_slice(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     let [data, begin, end, strides @ ..] = inputs else { return None };
     let (begin, end) = (begin.to_integers(), end.to_integers());

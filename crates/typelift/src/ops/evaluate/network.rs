@@ -13,12 +13,10 @@ use super::{COMMON, Evaluation, axis, dims_of, inferred_dims, of_type};
 use crate::model::shape::AutoBroadcast;
 use crate::ops::values::array::{self, Array, Data};
 
-/// Applies a function of floating-point numbers to tensors of these types.
 pub(crate) fn activation(inputs: &[&Array], types: &[ElementType], by: impl Fn(f64) -> f64) -> Option<Array> {
     Some(of_type(inputs.first()?, &[types])?.map(|v| v, by))
 }
 
-/// Computes the error function.
 pub(crate) fn erf(x: f64) -> f64 {
     if !(-6.0..=6.0).contains(&x) {
         return if x.is_nan() { x } else { x.signum() };

@@ -71,7 +71,6 @@ impl Scale {
         if mode.has_powers_of_two() { self.step } else { f16::from_f32(self.step).to_f32() }
     }
 
-    /// Appends the bytes of the scale in its stored type.
     pub(super) fn write(self, mode: Mode, bytes: &mut Vec<u8>) {
         if mode.has_powers_of_two() {
             bytes.push((self.step.to_bits() >> 23) as u8);

@@ -425,7 +425,6 @@ impl QuantizedConstant {
     }
 }
 
-/// Names of a graph's layers after duplicates were renamed.
 struct UniqueNames<'g> {
     graph: &'g Graph,
     renamed: Vec<(LayerId, String)>,

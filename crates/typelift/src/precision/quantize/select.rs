@@ -18,7 +18,6 @@ pub(super) enum Role {
     Convolution,
 }
 
-/// Constant that contains the weights of a layer.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Weight {
     pub(super) constant: LayerId,

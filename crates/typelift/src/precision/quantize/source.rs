@@ -33,7 +33,6 @@ pub(super) struct Source {
     pub(super) grid: Grid,
     pub(super) mode: Mode,
     pub(super) weights: Arc<Weights>,
-    /// The scales, if they were computed before.
     pub(super) scales: KnownScales,
 }
 

@@ -150,7 +150,6 @@ struct CodesPath<'g> {
 }
 
 impl<'g> CodesPath<'g> {
-    /// Searches the codes backwards from an input of a Multiply.
     fn find(graph: &'g Graph, multiply: LayerId, input: usize) -> Option<Self> {
         let mut at = source(graph, multiply, input)?;
         let dims = dims_of(at)?;

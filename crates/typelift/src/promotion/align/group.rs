@@ -72,7 +72,6 @@ pub(super) struct Group<'a> {
     pub(super) inputs: &'a [usize],
 }
 
-/// Reason why a group of inputs has no common type.
 pub(super) enum NoCommonType {
     Refused(Refusal),
     /// The common type is not accepted by the operation.

@@ -21,9 +21,7 @@ use crate::ops::{Fault, Subject, is_constant};
 /// Changes that make the types of a model agree.
 #[derive(Default)]
 pub(crate) struct Wanted {
-    /// Types of inputs that change, for the model and each body.
     pub(crate) alignments: BTreeMap<Place, Alignments>,
-    /// Parameters of bodies whose type changes.
     pub(crate) retyped: Vec<Retyped>,
     /// True if a body was last inferred with other types than the final ones, so that its types are outdated.
     pub(crate) is_outdated: bool,

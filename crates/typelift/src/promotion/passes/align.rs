@@ -232,7 +232,6 @@ fn align_by_rules(model: &mut Model, rules: RuleSet, changes: &mut Changes) -> R
     Ok(diagnostics)
 }
 
-/// Converts inputs of the graph at a place to the types in `alignments`.
 fn apply(model: &mut Edit<'_>, place: &Place, alignments: &Alignments, changes: &mut Changes) -> Result<(), EditError> {
     if alignments.is_empty() {
         return Ok(());

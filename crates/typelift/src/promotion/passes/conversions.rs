@@ -11,7 +11,6 @@ use crate::ops::{LayerKind, kind};
 /// Constants with at most this many elements may be used to compute shapes.
 const SMALL: u64 = 8;
 
-/// Conversions in a graph, by source tensor.
 #[derive(Default)]
 pub(super) struct Conversions {
     /// For the output of a Convert: the first tensor of a chain of Converts without loss.
@@ -53,7 +52,6 @@ impl Conversions {
         self.known.get(&(origin, to)).copied()
     }
 
-    /// Records `made` as the conversion of `tensor` to `to`.
     pub(super) fn add(&mut self, graph: &Graph, tensor: Output, to: ElementType, made: Output) {
         let origin = self.origin(graph, tensor, to);
         let Some(from) = element_type(graph, origin).filter(|_| to != ElementType::Dynamic) else { return };

@@ -51,7 +51,6 @@ impl Lowering {
         Self { with_noops: true, ..Self::default() }
     }
 
-    /// Inserts only Converts that have an effect.
     pub(super) fn without_noops() -> Self {
         Self::default()
     }
@@ -118,7 +117,6 @@ impl Lowering {
     }
 }
 
-/// Existing Converts, by source tensor and type.
 type ExistingConverts = HashMap<(Output, ElementType), Output>;
 
 fn shared(graph: &Graph, converts: Vec<LayerId>) -> ExistingConverts {
@@ -188,7 +186,6 @@ struct Promotion {
 
 #[derive(Clone, Copy)]
 struct Promoted {
-    /// The promoted tensor.
     operand: Output,
     /// The element types of the tensor and of the output.
     types: [ElementType; 2],
@@ -196,7 +193,6 @@ struct Promoted {
     is_used: bool,
     /// If the operand can replace the output: the layer that produces the operand, before all promotions.
     origin: Option<LayerId>,
-    /// The replacement, once it exists.
     stand_in: Option<Output>,
 }
 

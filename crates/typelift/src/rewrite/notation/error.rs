@@ -60,7 +60,6 @@ impl NotationError {
         self.with_help(meant.advice).with_near(near)
     }
 
-    /// Suggests the nearest of the known names, if there is one.
     #[must_use]
     pub(crate) fn with_near(self, near: Option<&str>) -> Self {
         match near {

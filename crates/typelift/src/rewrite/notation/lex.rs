@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use super::NotationError;
 
-/// Position in a text, with methods that parse from there.
 #[derive(Clone)]
 pub(crate) struct Cursor<'a> {
     pub(crate) text: &'a str,
@@ -104,7 +103,6 @@ impl<'a> Cursor<'a> {
         self.run(|c| c.is_alphanumeric() || c == '_')
     }
 
-    /// Consumes this word if it comes next.
     pub(crate) fn eat_word(&mut self, word: &str) -> bool {
         self.find(|ahead| (ahead.word() == word).then_some(())).is_some()
     }

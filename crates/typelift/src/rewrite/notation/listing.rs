@@ -21,7 +21,6 @@ pub(super) struct Listing {
     pub(super) layers: Vec<LayerText>,
 }
 
-/// Line of a layer, with its bodies.
 #[derive(Default)]
 pub(super) struct LayerText {
     pub(super) span: Range<usize>,
@@ -72,7 +71,6 @@ pub(super) enum Tie {
     },
 }
 
-/// Graph whose lines are being parsed.
 struct ListedGraph {
     /// The indentation of its lines, set by the first of them.
     indent: Option<usize>,

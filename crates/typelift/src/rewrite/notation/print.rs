@@ -75,7 +75,6 @@ impl<W: Write> ListingPrinter<'_, W> {
         Ok(())
     }
 
-    /// Prints the line of a layer and its bodies.
     fn print_layer(&mut self, layer: &Layer, inputs: &[String], indent: usize) -> fmt::Result {
         writeln!(self.out, "{:indent$}{}", "", Line::with(layer, inputs, self.weights, self.with_names))?;
         for body in layer.bodies() {

@@ -93,7 +93,6 @@ impl Listing {
     }
 }
 
-/// Builder of graphs from parsed lines.
 struct Builder<'a> {
     text: &'a str,
     bytes: Vec<u8>,
@@ -291,7 +290,6 @@ fn ids(lines: &[LayerText]) -> impl Iterator<Item = LayerId> {
     })
 }
 
-/// Index of the names of a graph's layers.
 struct LayerNames<'a> {
     ids: HashSet<LayerId>,
     named: HashMap<&'a str, LayerId>,

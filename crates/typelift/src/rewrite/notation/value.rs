@@ -50,7 +50,6 @@ pub(crate) struct Literal {
 const DEEPEST: usize = 16;
 
 impl Literal {
-    /// Parses a number or a list, if one comes here.
     pub(crate) fn read(cursor: &mut Cursor) -> Result<Option<Self>, NotationError> {
         let start = cursor.start();
         if cursor.peek() != Some('[') {

@@ -10,10 +10,8 @@ use crate::rewrite::term::{
     Chain, ChainKind, DimPattern, DimsPart, FUNCTIONS, Factor, Function, LayerTerm, Number, TermKind, Times,
 };
 
-/// Factor or summand that is being parsed.
 struct ChainItem {
     factor: Factor,
-    /// The position in the text.
     span: Range<usize>,
 }
 
@@ -442,7 +440,6 @@ impl Parser<'_> {
         Ok(Some(axis.numbers[0].to_float() as i64))
     }
 
-    /// Parses a word in a condition as an element type.
     pub(super) fn type_named(&mut self, start: usize, text: &str) -> Result<Option<usize>, NotationError> {
         match ElementType::from_name(text) {
             Some(ty) if self.mode == Section::Condition => {

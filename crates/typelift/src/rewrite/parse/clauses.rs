@@ -17,7 +17,6 @@ pub(super) struct Clauses {
     /// Definitions after `where`.
     pub(super) definitions: Vec<Item>,
     pub(super) condition: Option<Range<usize>>,
-    /// Limits that the `allow` clause lifts.
     pub(super) allowed: Allowed,
 }
 
@@ -263,7 +262,6 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Parses the definitions of `where`.
     pub(super) fn define(&mut self, text: &'a str, clauses: &Clauses) -> Result<(), NotationError> {
         self.mode = Section::Pattern;
         for Item { names, is_list, body } in &clauses.definitions {

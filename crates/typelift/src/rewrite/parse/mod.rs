@@ -74,7 +74,6 @@ pub(super) fn rule(
     Ok((pattern, replacement))
 }
 
-/// Parses the right side of a rule that has this pattern.
 pub(super) fn right_side(text: &str, pattern: &Pattern) -> Result<Side, NotationError> {
     let definitions = Definitions::default();
     let mut parser = Parser::new(Cursor::new(text), &definitions);
@@ -104,13 +103,11 @@ pub(super) fn expression(
     Ok(Expression { side: parser.side, names: parser.parsed.names, sources })
 }
 
-/// Names in an expression of a statement.
 struct Sources<'a> {
     found: Vec<Source>,
     is_constant: &'a dyn Fn(&Source) -> bool,
 }
 
-/// Section of a rule that is being parsed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Section {
     Pattern,
@@ -337,7 +334,6 @@ impl<'a> Parser<'a> {
         Ok(Branch { term, with })
     }
 
-    /// Parses something one level deeper.
     fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, NotationError>) -> Result<T, NotationError> {
         self.depth += 1;
         self.cursor.skip_space();

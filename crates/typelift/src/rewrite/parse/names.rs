@@ -249,7 +249,6 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Finds the names that connect each root to earlier ones.
     pub(super) fn find_links(&mut self) -> Result<(), NotationError> {
         let roots = self.side.roots.clone();
         let mut known = NameSet::new();

@@ -158,7 +158,6 @@ pub(super) fn join(model: &mut Model, file: &Path, prefix: &str, joints: &[(Stri
     model.join(&other, &joints, prefix).map(drop).map_err(|error| error.to_string())
 }
 
-/// Names an expression for later statements.
 pub(super) fn give_name(model: &mut Model, lets: &mut Lets, name: &str, value: &Formula) -> Result<(), String> {
     let value = value.resolve(model, lets, None)?;
     let (tensor, added) = edited(model, |edit| {

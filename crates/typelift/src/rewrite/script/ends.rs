@@ -56,7 +56,6 @@ fn remove_outputs(model: &mut Model, names: &[String]) -> Result<(), String> {
     edited(model, |edit| edit.remove_outputs(&results).map(drop))
 }
 
-/// The inputs or outputs that the names match.
 fn ends_of(model: &Model, end: End, names: &[String]) -> Result<Vec<(LayerId, String)>, String> {
     let found = names.iter().map(|name| ends(model, end, name)).collect::<Result<Vec<_>, _>>()?;
     Ok(found.concat())

@@ -82,7 +82,6 @@ impl Formula {
         self.files.iter().map(PathBuf::as_path)
     }
 
-    /// Finds the tensors of its names.
     pub(super) fn resolve<'a>(&self, model: &Model, lets: &'a Lets, own: Option<Own>) -> Result<Resolved<'a>, String> {
         self.resolve_by(model, lets, own, &|name| model.graph().tensor(name))
     }

@@ -267,7 +267,6 @@ fn keeps_state(written: &HashSet<String>, model: &Model) -> bool {
     written.iter().all(|variable| now.contains(variable) || !read.contains(variable))
 }
 
-/// Describes an error and its layer in one sentence.
 fn describe(error: &Diagnostic) -> String {
     let place = error.layer.as_ref().map(|layer| format!(" ({layer})"));
     format!("{}{}", error.message, place.unwrap_or_default())

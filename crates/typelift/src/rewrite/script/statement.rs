@@ -39,7 +39,6 @@ pub(super) struct Kind {
     read: fn(&'static Kind, &mut Cursor) -> Result<Statement, NotationError>,
 }
 
-/// Extent of a statement's changes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Touches {
     /// No changes: the statement is a check or names an expression.

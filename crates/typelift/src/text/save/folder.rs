@@ -130,7 +130,6 @@ impl Folder {
             .map_err(io::Error::from)
     }
 
-    /// Removes a file or a link.
     pub(super) fn remove(&self, name: &str) -> io::Result<()> {
         Ok(fs::unlinkat(&self.descriptor, name, AtFlags::empty())?)
     }

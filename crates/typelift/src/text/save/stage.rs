@@ -197,7 +197,6 @@ impl StagedFile {
         Ok(())
     }
 
-    /// Moves the replacement of one file to its destination.
     fn give_new(&mut self, file: &Path, replaces: bool) -> io::Result<()> {
         let _uninterrupted = uninterrupted()?;
         self.give(NEW, file)?;
@@ -280,7 +279,6 @@ impl Single {
         self.place.make(NEW, self.replaces.then_some(file), write)
     }
 
-    /// Moves the replacement to its destination.
     pub(super) fn replace(mut self, file: &Path) -> io::Result<()> {
         self.place.give_new(file, self.replaces)
     }
@@ -329,7 +327,6 @@ impl<'a> Pair<'a> {
         self.place.has.contains(&WEIGHTS)
     }
 
-    /// Moves what was written to its destination.
     pub(super) fn replace(mut self) -> io::Result<()> {
         if !self.has_weights() {
             return self.place.give_new(self.xml, self.replaces);
@@ -415,7 +412,6 @@ pub(super) fn is_half_written(xml: &Path) -> io::Result<bool> {
     Ok(StagedFile::left(folder, xml)?.is_some_and(|place| place.left_to_do(xml).is_some()))
 }
 
-/// Removes files of one replacement.
 fn remove(folder: &Folder, hash: &str, endings: &[&str]) -> io::Result<()> {
     for ending in endings {
         step()?;
@@ -463,7 +459,6 @@ fn sweep(folder: &Folder) -> bool {
     true
 }
 
-/// Clears the list of searched directories.
 #[cfg(test)]
 pub(super) fn forget_sweeps() {
     running().swept.clear();

@@ -217,7 +217,6 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Prints the input ports of a layer from a position on.
     pub(super) fn inputs(&mut self, graph: &Graph, layer: &Layer, start: usize) {
         for (port, feed) in layer.inputs.iter().zip(graph.feeds(layer.id)).skip(start) {
             let producer = feed.and_then(|(layer, port)| layer.outputs.get(port));
@@ -232,7 +231,6 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Prints the output ports of a layer from a position on.
     pub(super) fn outputs(&mut self, layer: &Layer, start: usize) {
         for port in layer.outputs.iter().skip(start) {
             self.port(port.id, port.element_type, &port.shape, port.names.as_deref(), port.rt_info.as_deref());

@@ -54,13 +54,11 @@ impl Tag {
         self.attributes.iter().find(|(known, _)| known.text(source) == name).map(|&(_, value)| value)
     }
 
-    /// The number of an attribute, with its position.
     pub(crate) fn number(&self, source: &str, name: &str) -> Option<(Span, u64)> {
         let span = self.value(source, name)?;
         Some((span, span.text(source).trim().parse().ok()?))
     }
 
-    /// The edit that gives an attribute a value.
     pub(crate) fn set(&self, source: &str, name: &str, value: &str) -> TextEdit {
         if let Some(span) = self.value(source, name) {
             return TextEdit::new(span, value);

@@ -138,7 +138,6 @@ pub(crate) fn with_missing(rt_info: &str, other: &str) -> String {
     all
 }
 
-/// A direct child element.
 struct Child {
     name: String,
     attributes: Vec<(String, String)>,

@@ -295,7 +295,6 @@ fn is_worth_two_threads(length: usize) -> bool {
 /// them.
 pub(crate) const OPENING: usize = 512;
 
-/// The text before the root.
 pub(crate) const DECLARATION: &str = "<?xml version=\"1.0\"?>\n";
 
 pub(crate) fn is_source(model: &Model, options: WriteOptions) -> bool {

@@ -43,7 +43,6 @@ fn in_parts<E>(
     print_in_order(&parts, two_threads, |part, out| Splice::new(model, refresh_ports).print(model, part, out), sink)
 }
 
-/// Chunk of the text of a graph, and the changes in it.
 struct TextChunk<'g> {
     span: Span,
     layers: &'g [&'g Layer],
@@ -160,7 +159,6 @@ impl<'g> Edges<'g> {
     }
 }
 
-/// Function that prints an element at the current indentation.
 type Print<'p, 'a> = &'p dyn Fn(&mut Printer<'a>);
 
 /// Function that prints the port map or back edges of a body.
@@ -170,7 +168,6 @@ type PrintBody<'a> = fn(&mut Printer<'a>, &Body);
 struct LayerElements<'l, 'a> {
     data: bool,
     input: bool,
-    /// The position of `<output>`.
     output: Option<Span>,
     metadata: bool,
     /// Port maps and back edges that must be printed and were not found yet, by element name.
@@ -213,7 +210,6 @@ impl<'a> Splice<'a> {
         Self { refresh_ports, constraints, source, edits: Vec::new(), printer }
     }
 
-    /// Appends a chunk of the source to `out`, with its changes.
     fn print(mut self, model: &Model, part: &TextChunk, out: &mut String) {
         if part.span.start == 0 {
             self.version(model);
@@ -233,7 +229,6 @@ impl<'a> Splice<'a> {
         out.push_str(self.source.get(at..part.span.end as usize).unwrap_or_default());
     }
 
-    /// Replaces `span` with the text that `print` prints.
     fn edit(&mut self, span: Span, layout: Layout<'a>, print: impl FnOnce(&mut Printer<'a>)) {
         let start = self.printer.out.len();
         self.printer.begin(layout);
@@ -241,7 +236,6 @@ impl<'a> Splice<'a> {
         self.edits.push((span, start..self.printer.out.len()));
     }
 
-    /// Inserts the text that `print` prints before the byte `at`.
     fn insert(&mut self, at: u32, layout: Layout<'a>, print: impl FnOnce(&mut Printer<'a>)) {
         self.edit(Span { start: at, end: at }, layout, print);
     }
@@ -279,7 +273,6 @@ impl<'a> Splice<'a> {
         self.part(graph, &TextChunk { span, layers: &layers, edges: &placed, added: &added, removed });
     }
 
-    /// Applies the changes of one chunk.
     fn part(&mut self, graph: &Graph, part: &TextChunk) {
         part.removed.iter().for_each(|&span| self.delete(span));
         let layers = self.layers(graph, part.layers);
@@ -494,7 +487,6 @@ impl<'a> Splice<'a> {
         }
     }
 
-    /// Updates the attributes of `<data>`.
     fn data(&mut self, tokens: &Tokens<'a>, data: &Element<'a>, layer: &Layer) -> Result<(), Fatal> {
         let wanted = layer.attributes.iter().map(|attribute| (attribute.name(), Some(attribute.value())));
         let others = self.attributes(tokens, data, wanted)?.into_iter().flatten();
@@ -503,7 +495,6 @@ impl<'a> Splice<'a> {
         Ok(())
     }
 
-    /// Updates the ports in `<input>`.
     fn inputs(
         &mut self,
         tokens: &mut Tokens<'a>,
@@ -540,7 +531,6 @@ impl<'a> Splice<'a> {
         Ok(())
     }
 
-    /// Updates the ports in `<output>`.
     fn outputs(&mut self, tokens: &mut Tokens<'a>, list: &Element<'a>, layer: &Layer) -> Result<(), Fatal> {
         let mut outputs = layer.outputs.iter();
         while let Some(port) = tokens.child(Some(list))? {

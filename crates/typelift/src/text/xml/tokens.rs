@@ -30,7 +30,6 @@ pub(super) struct Element<'a> {
     tag: BytesStart<'a>,
     /// True for an element that is a single tag: `<dim />`.
     empty: bool,
-    /// The position of its start tag.
     pub(super) tag_span: Span,
 }
 

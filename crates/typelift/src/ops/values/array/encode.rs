@@ -68,7 +68,6 @@ fn pack(bits: u32, codes: &[u64]) -> Option<Vec<u8>> {
 pub(super) struct Codes {
     /// Values in ascending order; zero occurs once, without sign.
     numbers: Vec<(f64, u8)>,
-    /// Code of -0.
     negative_zero: Option<u8>,
     /// Code of NaN; the code of the largest number for a type without NaN.
     nan: u8,

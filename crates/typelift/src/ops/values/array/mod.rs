@@ -241,7 +241,6 @@ impl Array {
         Some(Self { element_type: ty, dims: self.dims.clone(), data })
     }
 
-    /// Compares each pair of values of two tensors of one shape.
     pub(crate) fn compare(
         &self,
         other: &Self,

@@ -64,7 +64,6 @@ fn tensor(name: &str, item: HeaderTensor<'_>, start: u64, length: u64) -> Result
         .ok_or_else(|| format!("the bytes of `{name}` do not fit its shape"))
 }
 
-/// Element types of tensors, by their names in a header.
 const TYPES: [(&str, ElementType); 16] = [
     ("BOOL", ElementType::Boolean),
     ("U8", ElementType::U8),

@@ -244,7 +244,6 @@ fn is_slice_bound(graph: &Graph, constant: &Layer) -> bool {
         })
 }
 
-/// Function that selects one count.
 type Counter = fn(&mut Audit) -> &mut u64;
 
 /// Limits of a floating-point type.

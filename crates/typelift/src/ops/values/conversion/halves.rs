@@ -168,7 +168,6 @@ fn count_widened<H: Half>(bytes: &[u8], audit: &mut Audit) {
     }
 }
 
-/// Limits of a 16-bit float type.
 struct HalfLimits {
     largest: f32,
     overflow: f32,

@@ -21,7 +21,6 @@ pub(super) struct Case<'a> {
     pub(super) operation: &'static Operation,
     pub(super) ports: Vec<OutputPort>,
     pub(super) tensors: Vec<Output>,
-    /// The output types that its ports declare.
     pub(super) declared: Vec<Option<ElementType>>,
 }
 
@@ -62,14 +61,12 @@ impl Case<'_> {
     }
 }
 
-/// Group of inputs, and the type that was chosen for all of them.
 pub(super) struct Choice {
     pub(super) group: Vec<usize>,
     pub(super) to: ElementType,
     pub(super) ground: String,
 }
 
-/// Result of the choice.
 pub(super) enum Verdict {
     Give(Choice),
     /// Any of these types is possible for the inputs; the one with the fewest Converts is chosen later.
@@ -238,7 +235,6 @@ impl<'a> TypeSearch<'a> {
         }
     }
 
-    /// Infers a layer after a group of its inputs got another type.
     fn try_type(&mut self, case: &Case, group: &[usize], to: ElementType) -> GroupTrial {
         let scope = &self.scopes[case.scope];
         let survives = |tensor| group.len() > 1 && self.survives(case.scope, tensor, to);

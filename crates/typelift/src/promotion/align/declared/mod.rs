@@ -25,9 +25,7 @@ use crate::ops::{self, LayerKind, Operation, kind};
 /// Changes that make the types agree.
 #[derive(Default)]
 pub(crate) struct Repair {
-    /// The types of inputs that change, for the model and each body.
     pub(crate) alignments: BTreeMap<Place, Alignments>,
-    /// Attributes that name the wrong type, and the right one.
     pub(crate) corrections: Vec<Correction>,
     /// Errors about inputs that were not changed, because numbers would become integers or indices.
     pub(crate) refusals: Vec<Diagnostic>,
@@ -426,7 +424,6 @@ impl<'a> TypeSearch<'a> {
         }
     }
 
-    /// Collects the changes in one graph.
     fn collect(&mut self, scope: usize, repair: &mut Repair) {
         let demands = std::mem::take(&mut self.scopes[scope].demands);
         let ground = self.out_of_date();

@@ -25,7 +25,6 @@ pub(super) struct Demand {
 pub(super) struct Tie {
     pub(super) layer: LayerId,
     pub(super) inputs: Vec<(usize, Output)>,
-    /// The types that the layer accepts for them.
     pub(super) takes: Vec<ElementType>,
 }
 

@@ -34,11 +34,9 @@ const MOST_DATA: usize = 1 << 10;
 /// Id of a layer whose id cannot be parsed; no valid layer has it.
 const NO_ID: LayerId = LayerId(u64::MAX);
 
-/// The id of a port without an id.
 pub(super) const NO_PORT_ID: u64 = u64::MAX;
 
 impl<'a> Read<'a> {
-    /// Reads a layer, and passes it to `take`.
     pub(super) fn layer(&mut self, element: &Element<'a>, take: impl FnOnce(Layer)) -> Result<(), Fatal> {
         let (mut layer, last) = self.layer_tag(element)?;
         let has_data = self.leading_data(element, &mut layer, last)?;
@@ -176,7 +174,6 @@ impl<'a> Read<'a> {
         Ok(())
     }
 
-    /// Reads a body of a layer, and appends it to the others.
     fn body(&mut self, element: &Element<'a>, owner: &Layer, bodies: &mut Vec<Body>) -> Result<(), Fatal> {
         element.check_name(element.name())?;
         if self.place.steps().len() >= MAX_DEPTH {

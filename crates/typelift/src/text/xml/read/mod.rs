@@ -79,7 +79,6 @@ struct Read<'a> {
     stage: Stage,
     tokens: Tokens<'a>,
     diagnostics: Vec<Diagnostic>,
-    /// Number of findings of each code.
     counts: HashMap<Code, usize>,
     /// The graph being read.
     place: Place,
