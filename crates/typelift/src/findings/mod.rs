@@ -402,7 +402,7 @@ pub struct Related {
     pub operation: String,
     /// The input that the tensor feeds, in the layer that the finding concerns.
     pub input: usize,
-    /// The role of the input in its operation, if it matters: `the trip count`.
+    /// The name of the input, if its operation has one: `axis`.
     pub role: Option<&'static str>,
 }
 

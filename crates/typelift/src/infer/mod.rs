@@ -624,7 +624,7 @@ pub(crate) fn diagnose(source: &Arc<String>, place: &Place, graph: &Graph, id: L
             shape: output.shape.clone(),
             operation: producer.ty().to_owned(),
             input,
-            role: None,
+            role: layer.operation().and_then(|it| it.input_name(input)),
         });
     }
     diagnostic.fixes.extend(fault.help.as_deref().cloned());

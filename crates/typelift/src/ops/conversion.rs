@@ -45,6 +45,15 @@ impl Conversion {
             }
         }
     }
+
+    /// Returns the least and the greatest number of this layer's input, as far as one is known besides that of its type.
+    pub fn range(&self, graph: &Graph, weights: &Weights, layer: &Layer) -> [Option<f64>; 2] {
+        let all = self.from.first().map(|&from| Range::of_type(from));
+        let input = graph.producer(layer.id().input(0)).filter(|_| self.from.len() == 1);
+        let Some((all, input)) = all.zip(input) else { return [None; 2] };
+        let Range { least, most, .. } = Range::of(graph, weights, input, MOST_PASSED);
+        [Some(least).filter(|&it| it > all.least), Some(most).filter(|&it| it < all.most)]
+    }
 }
 
 /// Effect of a Convert on values.
@@ -162,6 +171,17 @@ impl Range {
         }
     }
 
+    fn hull(self, other: Self) -> Self {
+        let is_whole = self.is_whole && other.is_whole;
+        Self { least: self.least.min(other.least), most: self.most.max(other.most), is_whole }
+    }
+
+    /// The other range if this one, that of a type, contains it.
+    fn within(self, other: Self) -> Self {
+        let fits = self.least <= other.least && other.most <= self.most && (other.is_whole || !self.is_whole);
+        if fits { other } else { self }
+    }
+
     fn of(graph: &Graph, weights: &Weights, tensor: Output, depth: usize) -> Self {
         let (Some(layer), Some(port)) = (graph.layer(tensor.layer), graph.output(tensor)) else {
             return Self::of_type(ElementType::Dynamic);
@@ -202,13 +222,20 @@ impl Range {
                 let Self { least, most, is_whole } = input(0);
                 let convert = |number: f64| if ty.is_float() { array::round(ty, number) } else { number.trunc() };
                 let found = Self { least: convert(least), most: convert(most), is_whole: is_whole || any.is_whole };
-                let fits = any.least <= found.least && found.most <= any.most;
-                if fits && ty != ElementType::Boolean { found } else { any }
+                if ty == ElementType::Boolean { any } else { any.within(found) }
             }
             (_, LayerKind::Constant) if port.shape().element_count() == Some(1) => {
                 layer.numbers(weights).and_then(|numbers| numbers.first().copied()).map_or(any, Self::exactly)
             }
-            ("Concat" | "Pad" | "Select" | "ShapeOf", _) => any,
+            ("Concat" | "Pad" | "Select", _) => any,
+            ("Range", _) if ty.is_integer() => any.within(input(0).hull(input(1))),
+            ("ShapeOf" | "NonZero", _) | ("TopK", _) if name != "TopK" || tensor.port == 1 => {
+                let source = graph.producer(layer.id().input(0)).and_then(|it| graph.output(it)?.shape().dims());
+                let longest = source.and_then(|dims| dims.iter().try_fold(0, |most, dim| Some(dim.upper()?.max(most))));
+                // Positions end before the length.
+                let most = longest.map(|it| (it - i64::from(name != "ShapeOf")).max(0) as f64);
+                any.within(Self { least: 0.0, most: most.unwrap_or(any.most), is_whole: true })
+            }
             _ if moves_values(name) || name == "VariadicSplit" => input(0),
             _ => any,
         }

@@ -30,6 +30,7 @@ mod gather;
 mod generate;
 mod image;
 mod indexing;
+mod inputs;
 mod interpolate;
 mod join;
 mod kind;

@@ -296,7 +296,7 @@ fn a_type_that_is_not_known_because_of_an_error_is_no_error() {
         .data("axis", "0");
     insta::assert_snapshot!(repaired(&mut net.model(), rules("openvino")).unwrap_err(), @r"
     error[unsupported-type]: `Gather` takes integers as indices, but gets f32
-      input 1 is f32[2] from Parameter 1 `indices`
+      input 1, indices, is f32[2] from Parameter 1 `indices`
       insert a Convert to i64 before it
     ");
 }
@@ -311,7 +311,7 @@ fn index_inputs_of_the_wrong_kind_are_refused_and_of_the_wrong_width_aligned() {
     );
     insta::assert_snapshot!(repaired(&mut gather.model(), rules("openvino")).unwrap_err(), @r"
     error[unsupported-type]: `Gather` takes integers as indices, but gets f32
-      input 1 is f32[2] from Parameter 1 `indices`
+      input 1, indices, is f32[2] from Parameter 1 `indices`
       insert a Convert to i64 before it
     ");
     let bag = Net::new()

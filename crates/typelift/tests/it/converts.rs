@@ -54,6 +54,10 @@ fn losses_depend_on_the_layers_before_a_convert() {
         ("k = Const([3]) : f32[]\na = Clamp(x) {min=0, max=250}\nb = Add(a, k)\nc = Round(b) {mode=half_to_even}\n".to_owned(), "u8", "exact"),
         ("k = Const([0.5]) : f32[]\na = Round(x) {mode=half_to_even}\nb = Add(a, k)\nc = Clamp(b) {min=0, max=255}\n".to_owned(), "u8", "truncates"),
         ("a = Relu(x)\nb = Round(a) {mode=half_to_even}\n".to_owned(), "u8", "wraps"),
+        ("a = NonZero(x) {output_type=i64}\n".to_owned(), "u1", "exact"),
+        ("a = ShapeOf(x) {output_type=i64}\n".to_owned(), "u1", "wraps"),
+        ("a = ShapeOf(x) {output_type=i64}\n".to_owned(), "u2", "exact"),
+        ("k = Const([0]) : i64[]\nl = Const([100]) : i64[]\nm = Const([1]) : i64[]\na = Range(k, l, m) {output_type=i64}\n".to_owned(), "i8", "exact"),
         (
             "k = Const([1]) : i64[1]\nl = Const([0.5]) : f32[]\na = Pad(x, k, k, l) {pad_mode=constant}\n".to_owned(),
             "i8",

@@ -151,3 +151,19 @@ fn check_document(name: &str, section: &str, table: &str) {
         assert!(document == expected, "docs/{name} is out of date: run this test with UPDATE_DOCS=1");
     }
 }
+
+#[test]
+fn names_of_inputs_are_those_of_operations() {
+    for list in include_str!("../../src/ops/inputs.txt").split(['\n', ';']).filter(|list| !list.is_empty()) {
+        for operation in list.split_once(": ").unwrap().1.split(' ') {
+            let (name, revision) = operation.split_once('-').unwrap_or((operation, ""));
+            let is_there = |row: &Operation| row.name == name && ["", &row.revision.to_string()].contains(&revision);
+            assert!(ops::all().any(is_there), "{operation}");
+        }
+    }
+    let names = |ty, version, input| ops::lookup(ty, version).and_then(|it| it.input_name(input));
+    assert_eq!([0, 1, 2].map(|input| names("Range", "opset4", input)), ["start", "stop", "step"].map(Some));
+    assert_eq!(["opset4", "opset11"].map(|set| names("Interpolate", set, 2)), [Some("scales"), Some("axes")]);
+    assert_eq!(["opset1", "opset5"].map(|set| names("BatchNormInference", set, 0)), [Some("gamma"), Some("data")]);
+    assert_eq!([names("If", "opset8", 1), names("Add", "opset1", 0)], [None, None]);
+}
