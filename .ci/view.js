@@ -342,7 +342,7 @@
     // A rewired input has both sources whole, and a red and a green arrow that stay, with both ends in view.
     for (const change of data.both ? data.changes.filter((change) => change.kind === "input" && layers.some((node) => node === boxOf(change) && endsOf(node).length)).slice(0, 3) : []) {
       const box = boxOf(change), entry = changeItem(change);
-      expect(`${change.path}: both sources are whole`, [change.before, change.after].every((text) => entry.textContent.includes(brief(text))) && !entry.querySelector(".clamp"));
+      expect(`${change.path}: both sources are whole`, [change.before, change.after].every((text) => entry.textContent.includes(brief(text ?? "none"))) && !entry.querySelector(".clamp"));
       for (const both of [true, false]) {
         split(both);
         entry.querySelector("a").click();

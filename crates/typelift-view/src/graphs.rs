@@ -69,10 +69,10 @@ pub(crate) struct Node<'a> {
     pub(crate) inputs: Vec<Entry<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) attributes: Vec<(Cow<'a, str>, Cow<'a, str>)>,
-    /// For a Convert: source type, destination type, the possible loss, which is empty if nothing is lost, and true for
-    /// integers that count or select.
+    /// For a Convert: source type, destination type, the possible loss, which is empty if nothing is lost, true for
+    /// integers that count or select, and the reason.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) convert: Option<(String, &'static str, String, bool)>,
+    pub(crate) convert: Option<(String, &'static str, String, bool, String)>,
     /// The number of layers of a run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) layers: Option<usize>,
@@ -113,6 +113,9 @@ pub(crate) struct Entry<'a> {
     /// The path of the producer; `None` for a constant.
     #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<Cow<'a, str>>,
+    /// The name of the input, such as `axis`; `None` for data.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'static str>,
     /// The type and shape, `f32[2]`; for a constant also its name and other facts.
     text: String,
     /// The paths of the layers that compute a constant, which have no boxes.
@@ -398,14 +401,16 @@ impl<'a> Boxes<'a> {
         let outputs: Vec<_> = shown.iter().map(|layer| source.outputs(place, layer)).collect();
         for (to, layer) in shown.into_iter().enumerate() {
             let (mut inputs, mut weights) = (Vec::new(), Vec::new());
-            for feed in graph.producers(layer.id()).iter().flatten() {
+            for (input, feed) in graph.producers(layer.id()).iter().enumerate() {
+                let Some(feed) = feed else { continue };
+                let name = input_name(layer, input);
                 let (Some(producer), Some(port)) = (graph.layer(feed.layer), graph.output(*feed)) else { continue };
                 if let Some(&from) = numbers.get(&feed.layer) {
                     let (element_type, shape) = outputs[from][feed.port].clone();
                     let text = [element_type, &shape].concat();
                     self.edges.push(Edge { from, to, element_type, shape, only: None });
                     let from = Some(path(place, producer));
-                    inputs.push(Entry { from, text, ..Entry::default() });
+                    inputs.push(Entry { from, name, text, ..Entry::default() });
                     continue;
                 }
                 let stored = Stored::new(ways, graph, *feed, &self.folded);
@@ -422,13 +427,17 @@ impl<'a> Boxes<'a> {
                     .into_iter()
                     .map(|(layer, part)| (path(place, layer), part))
                     .collect();
-                inputs.push(Entry { from: None, text, held, parts, of });
+                inputs.push(Entry { from: None, name, text, held, parts, of });
             }
             let largest = weights.into_iter().flatten().max_by_key(|(bytes, _)| *bytes);
             self.nodes.push(node(source, (graph, ways), layer, place, inputs, largest.map(|(_, text)| text)));
         }
         self.nodes.iter_mut().zip(outputs).for_each(|(node, outputs)| node.outputs = outputs);
     }
+}
+
+fn input_name(layer: &Layer, input: usize) -> Option<&'static str> {
+    layer.operation()?.input_name(input).filter(|name| *name != "data")
 }
 
 /// The layers that compute from constants alone. They are drawn as part of their consumers; without any they keep a box.
@@ -479,16 +488,9 @@ impl<'a> Stored<'a> {
             let name = layer.operation().map_or("", |operation| operation.name);
             for (input, feed) in graph.producers(layer.id()).into_iter().enumerate() {
                 let part = match (name, input) {
-                    ("Convert", _) => known.get(&layer.id()).copied().unwrap_or("values"),
                     ("Subtract", 1) => "zero points",
                     ("Multiply", _) => "scales",
-                    ("FakeQuantize", 1) => "input low",
-                    ("FakeQuantize", 2) => "input high",
-                    ("FakeQuantize", 3) => "output low",
-                    ("FakeQuantize", 4) => "output high",
-                    ("Gather", 0) => "table",
-                    ("Reshape" | "Transpose" | "Gather", 1..) | ("Unsqueeze" | "Squeeze", 1) => "shape",
-                    _ => known.get(&layer.id()).copied().unwrap_or("values"),
+                    _ => input_name(layer, input).or(known.get(&layer.id()).copied()).unwrap_or("values"),
                 };
                 known.extend(feed.map(|feed| (feed.layer, part)));
             }
@@ -570,7 +572,9 @@ fn node<'a>(
         let effect = found.effect(graph, source.model.weights(), layer);
         let lost = if effect.is_exact() { String::new() } else { effect.to_string() };
         let from: Vec<&str> = found.from.iter().map(|ty| ty.name()).collect();
-        (from.join(", "), found.to.name(), lost, ways.converts_indices(layer))
+        let is_judged = effect.audit.is_none() && found.lossy().next().is_some();
+        let reason = if is_judged { range(found.range(graph, source.model.weights(), layer)) } else { String::new() };
+        (from.join(", "), found.to.name(), lost, ways.converts_indices(layer), reason)
     });
     let names = layer.outputs().iter().flat_map(|port| port.names());
     let is_end = place.is_model() && matches!(ops::kind(layer), LayerKind::Parameter | LayerKind::Result);
@@ -590,6 +594,16 @@ fn node<'a>(
         least: macs.is_least && macs.count > 0,
         end: is_end.then(|| source.model.end_name(layer)).filter(|name| name != layer.name()),
         ..Node::default()
+    }
+}
+
+/// Describes the least and the greatest value of a tensor.
+fn range(ends: [Option<f64>; 2]) -> String {
+    match ends {
+        [Some(least), Some(most)] => format!("its values are between {least} and {most}"),
+        [Some(least), None] => format!("its values are at least {least}, and no upper limit is known"),
+        [None, Some(most)] => format!("its values are at most {most}, and no lower limit is known"),
+        [None, None] => "the range of its values is not known".to_owned(),
     }
 }
 

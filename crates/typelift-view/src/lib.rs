@@ -21,7 +21,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 use typelift::explain::blocks::Blocks;
 use typelift::explain::map::{PrecisionMap, Row};
-use typelift::explain::{ChangeKind, Diff};
+use typelift::explain::{ChangeKind, Consequence, Diff};
 use typelift::findings::{Diagnostic, LayerRef, Severity, Voice};
 use typelift::{Model, Shapes};
 use typelift_run::execution::Ran;
@@ -119,7 +119,7 @@ struct Document<'a> {
     more_findings: usize,
     /// The summary of the changes.
     story: Vec<Told>,
-    changes: Vec<Change>,
+    changes: Vec<Change<'a>>,
     groups: Vec<Group>,
     more_changes: usize,
 }
@@ -166,6 +166,9 @@ const HOPELESS: usize = 2;
 /// Limit on the findings, and on the changes, of a page.
 const MOST: usize = 2000;
 
+/// Limit on the consequences of a change.
+const MOST_FOLLOWING: usize = 50;
+
 /// A finding of `check`.
 #[derive(Serialize)]
 struct Finding {
@@ -194,25 +197,26 @@ struct Told {
 }
 
 #[derive(Serialize)]
-struct Change {
+struct Change<'a> {
     kind: ChangeKind,
-    path: String,
-    /// The path of the layer to select. For a removed layer it is the layer that used it.
-    at: String,
+    path: &'a str,
     /// The attribute, the input or the output that differs.
     #[serde(skip_serializing_if = "Option::is_none")]
-    subject: Option<String>,
-    before: String,
-    after: String,
+    subject: Option<&'a str>,
+    before: Option<&'a str>,
+    after: Option<&'a str>,
     /// The difference of values, and the values that differ most.
     #[serde(skip_serializing_if = "Option::is_none")]
     figures: Option<String>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    worst: Vec<String>,
+    worst: &'a [String],
     /// The block that is bypassed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    bypassed: Option<String>,
+    bypassed: Option<&'a str>,
     follows: usize,
+    /// The first of its consequences.
+    #[serde(skip_serializing_if = "<[Consequence]>::is_empty")]
+    consequences: &'a [Consequence],
     /// The number of its group; equal findings share one.
     group: usize,
 }
@@ -342,16 +346,16 @@ impl<'a> Page<'a> {
 
 /// The changes of a page, and their summary.
 #[derive(Default)]
-struct Changes {
+struct Changes<'a> {
     story: Vec<Told>,
-    list: Vec<Change>,
+    list: Vec<Change<'a>>,
     groups: Vec<Group>,
     /// The number of changes that the page lacks.
     more: usize,
 }
 
-impl Changes {
-    fn of(diff: Option<&Diff>) -> Self {
+impl<'a> Changes<'a> {
+    fn of(diff: Option<&'a Diff>) -> Self {
         let Some(diff) = diff else { return Self::default() };
         let mut alike = typelift::alike(diff.changes.iter().take(MOST));
         for it in &mut alike {
@@ -374,26 +378,19 @@ impl Changes {
     }
 }
 
-fn change(change: &typelift::explain::Change, group: usize) -> Change {
-    let is_whole = matches!(change.kind, ChangeKind::Added | ChangeKind::Removed);
-    let none = if is_whole { "" } else { "none" };
-    let [before, after] = [&change.before, &change.after].map(|text| text.clone().unwrap_or_else(|| none.to_owned()));
-    let user = change.follows.iter().find(|follow| follow.kind == ChangeKind::Input);
-    let at = match change.kind {
-        ChangeKind::Removed => user.map_or_else(|| change.path.clone(), |user| user.path.clone()),
-        _ => change.path.clone(),
-    };
+fn change(change: &typelift::explain::Change, group: usize) -> Change<'_> {
+    let values = change.values.as_ref();
     Change {
         kind: change.kind,
-        path: change.path.clone(),
-        at,
-        subject: change.subject.clone(),
-        before,
-        after,
-        figures: change.values.as_ref().map(ToString::to_string),
-        worst: change.values.as_ref().map_or_else(Vec::new, |values| values.worst.clone()),
-        bypassed: change.bypassed.clone(),
+        path: &change.path,
+        subject: change.subject.as_deref(),
+        before: change.before.as_deref(),
+        after: change.after.as_deref(),
+        figures: values.map(ToString::to_string),
+        worst: values.map_or(&[], |values| &values.worst),
+        bypassed: change.bypassed.as_deref(),
         follows: change.follows.len(),
+        consequences: &change.follows[..change.follows.len().min(MOST_FOLLOWING)],
         group,
     }
 }

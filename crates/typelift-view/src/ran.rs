@@ -27,8 +27,6 @@ struct Computed<'a> {
     text: String,
     /// The fate of the layer.
     became: &'static str,
-    /// The executed operation.
-    kind: &'a str,
     /// The time in microseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     us: Option<u64>,
@@ -38,9 +36,6 @@ struct Computed<'a> {
     /// The executed layer, if it has another name.
     #[serde(skip_serializing_if = "Option::is_none")]
     exec: Option<&'a str>,
-    /// True for a layer that has no executed layer of its own.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pale: bool,
     /// The types in which its weights are stored and arrive.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     weights: Vec<(&'a str, &'a str)>,
@@ -112,11 +107,9 @@ impl<'a> Computed<'a> {
             path: &layer.name,
             text,
             became: layer.became.name(),
-            kind,
             us: layer.us,
             element_type: gives.or(precision),
             exec: exec.filter(|exec| *exec != layer.name),
-            pale: !matches!(layer.became, Became::Ran | Became::Input),
             weights,
         }
     }

@@ -197,8 +197,12 @@ fn a_weight_of_several_constants_has_its_values_and_each_part() {
     let data = data(&fs::read_to_string(folder.path().join("page.html")).unwrap());
     let nodes = data["graphs"][0]["nodes"].as_array().unwrap();
     let product = nodes.iter().find(|node| node["op"] == "MatMul").unwrap();
-    let parts =
-        serde_json::json!([["w", "codes"], ["Constant_12", "shape"], ["w/scale", "scales"], ["w/zero", "zero points"]]);
+    let parts = serde_json::json!([
+        ["w", "codes"],
+        ["Constant_12", "output_shape"],
+        ["w/scale", "scales"],
+        ["w/zero", "zero points"]
+    ]);
     assert_eq!(product["inputs"][1]["parts"], parts);
     let values = |path: &str| data["constants"].as_array().unwrap().iter().find(|it| it["path"] == path).unwrap();
     assert_eq!((values("w")["text"].clone(), values("w")["max"].clone()), ("u4[8,2,32]".into(), 15.0.into()));

@@ -127,14 +127,17 @@ for (const graph of data.graphs) {
     edge.to.before.push(edge);
   }
 }
-// An arrow of one side is moved if the other side has none between these layers, though both have the layers.
+// An arrow is new or gone if the other side has none between these layers. It is moved if both sides have the consumer.
 for (const graph of data.graphs) {
   const sides = new Map();
   for (const { from, to, only } of graph.edges) {
     const key = `${from.number} ${to.number}`;
     sides.set(key, sides.has(key) && sides.get(key) !== only ? "both" : only);
   }
-  for (const edge of graph.edges) edge.moved = Boolean(edge.only) && sides.get(`${edge.from.number} ${edge.to.number}`) === edge.only && !edge.to.only;
+  for (const edge of graph.edges) {
+    edge.fate = edge.only && sides.get(`${edge.from.number} ${edge.to.number}`) === edge.only ? edge.only === "before" ? "gone" : "new" : null;
+    edge.moved = Boolean(edge.fate) && !edge.to.only;
+  }
 }
 for (const graph of data.graphs) {
   if (!graph.holder) continue;
@@ -251,8 +254,8 @@ for (const step of data.steps) {
   if (!stepsAt.has(step.path)) stepsAt.set(step.path, step);
 }
 const values = new Map(data.constants.map((constant) => [constant.path, constant]));
-// The box of a change. That of a removed layer is a box of the earlier model.
-const boxOf = (change) => change.kind === "removed" && (removedAt.get(change.path) ?? (holders.get(change.path)?.only ? holders.get(change.path) : null)) || find(change.path) || find(change.at);
+// The box of a change. That of a removed layer is a box of the earlier model, or else the layer that used it.
+const boxOf = (change) => change.kind === "removed" && (removedAt.get(change.path) ?? (holders.get(change.path)?.only ? holders.get(change.path) : null)) || find(change.path) || find(change.consequences?.find(({ kind }) => kind === "input")?.path);
 const changed = new Map();
 for (const change of data.changes) {
   if (change.kind === "names") continue;
@@ -278,6 +281,7 @@ for (const finding of data.findings) if (finding.severity !== "note") markInside
 for (const change of data.changes) if (change.kind !== "names") for (const box of [boxOf(change), { up: groupAt.get(change.bypassed) }]) markInside(box, "changed");
 
 // The layers as a plugin ran them, by path; and the layers that it added, by the names at both ends.
+for (const layer of data.runs.flatMap(({ layers }) => layers)) layer.pale = !["ran", "input"].includes(layer.became);
 const runs = data.runs.map((run) => ({
   layers: new Map(run.layers.map((layer) => [layer.path, layer])),
   added: new Map(run.added.filter(({ from }) => from).map((layer) => [`${layer.from}\n${layer.to}`, layer])),

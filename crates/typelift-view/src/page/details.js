@@ -6,6 +6,13 @@ function reach(path, at = path, text = path) {
   const node = find(path) ?? find(at);
   return node ? link({ title: path }, path, () => go(node, isHeld(path) ? path : null), text) : make("span", { title: path }, text);
 }
+// Adds the ids to links that look the same but lead to different layers.
+function tellApart(root) {
+  for (const same of together([...root.querySelectorAll("a.link[title]:not(.told)")], (it) => it.firstChild.textContent)) {
+    const ids = same.map(({ title }) => places.get(title)?.id ?? stepsAt.get(title)?.id);
+    if (new Set(same.map(({ title }) => title)).size > 1) same.forEach((it, at) => { if (ids[at] !== undefined && !it.children.length) it.append(make("span", { class: "faint" }, ` · id ${ids[at]}`)); });
+  }
+}
 const reachNode = (node, text = called(node.path, node.op)) => link({ title: node.path }, node.path, () => go(node), text);
 function section(title, ...content) {
   return content.length ? [make("h3", {}, title), ...content] : [];
@@ -17,15 +24,19 @@ function closing(aside) {
 // Converts of integers that count or select do not lose values of weights or activations.
 const lossClass = (isIndex) => isIndex ? "faint" : "warning";
 
-// Lines about the run of a layer: the executed layer, its weights, and the layers added before it.
+// Lines about the run of a layer: its kernel with the layers fused into it, its weights, and the layers added before it.
 function ranLines(node) {
-  return runs.flatMap((run, at) => {
-    const layer = run.layers.get(node.path);
+  return data.runs.flatMap((run, at) => {
+    const layer = runs[at].layers.get(node.path);
     if (!layer) return [];
+    const execOf = ({ exec, path }) => exec ?? path, inKernel = layer.pale && !layer.exec ? [layer] : run.layers.filter((it) => execOf(it) === execOf(layer)), kernel = inKernel.find(({ us }) => us);
+    const exec = layer.exec ? `: ${layer.exec}` : "", share = kernel ? `, ${percent(kernel.us / run.us)} of the run` : "";
+    const text = kernel === layer ? layer.text + share + exec : layer.text + exec + (kernel ? ` · ${micros(kernel.us)}${share}` : "");
+    const held = inKernel.filter((it) => it !== layer).flatMap(({ path }, at) => [at ? ", " : "", reach(path, path, called(path))]);
     const weights = (layer.weights ?? []).map(([stored, used]) => `weights stored as ${stored}, ${stored === used ? "kept" : used === "?" ? "arrive in a type that no name shows" : `arrive as ${used}`}`);
-    const before = [...run.added.values()].filter((added) => added.to === node.path).map((added) => `${added.text} after ${last(added.from)}`);
-    const which = runs.length > 1 ? `run ${at + 1}: ` : "";
-    return [which + layer.text + (layer.exec ? `: ${layer.exec}` : ""), ...weights, ...before].map((text) => make("div", {}, text));
+    const before = run.added.filter(({ from, to }) => from && to === node.path).map((added) => `${added.text} after ${last(added.from)}`);
+    const lines = [which(at) + text, ...weights, ...before].map((text) => make("div", {}, text));
+    return held.length ? [lines[0], make("div", {}, "the kernel also holds ", ...held), ...lines.slice(1)] : lines;
   });
 }
 const where = (node) => [node.op, node.id !== null ? `id ${node.id}` : null, node.line ? `line ${node.line}` : null].filter(Boolean).join(" · ");
@@ -78,15 +89,13 @@ function storedValues({ held = [], parts = [] }, asked) {
     ...parts.flatMap((it, at) => [...valuesOf(it[0], shown(it[0], !whole && at === 0), capital(it[1])), ...few(it)]),
   ];
 }
-const capital = (text) => text[0].toUpperCase() + text.slice(1);
+const capital = (text) => text.includes("_") ? text : text[0].toUpperCase() + text.slice(1);
 
-// The inputs that decide which body runs, and how often.
-const CONTROLS = { If: ["condition: "], Loop: ["trip count: ", "condition: "] };
 function inputItem(node, input, constant) {
   const [first] = input.held ?? [], producer = input.from && producerOf(node, input);
   const subject = producer ? reachNode(producer) : input.from ? reach(input.from, input.from, called(input.from)) : make("span", { class: "faint" }, input.of ? "computed of the shape of " : "constant");
   const inner = [...outerInputs].filter(([, outer]) => outer === input).map(([path]) => path);
-  return make("li", {}, CONTROLS[node.op]?.[node.inputs.indexOf(input)] ?? "", subject, ...(first && !input.of ? [" ", ...pathLink(stepsAt.get(first), "path")] : []), ...(input.of ?? []).flatMap((path) => [reach(path, path, last(path)), " "]), " ", make("code", {}, input.text), ...inner.flatMap((path) => [" → ", reach(path, path, last(path))]), ...storedValues(input, constant));
+  return make("li", {}, input.name ? `${input.name}: ` : "", subject, ...(first && !input.of ? [" ", ...pathLink(stepsAt.get(first), "path")] : []), ...(input.of ?? []).flatMap((path) => [reach(path, path, last(path)), " "]), " ", make("code", {}, input.text), ...inner.flatMap((path) => [" → ", reach(path, path, last(path))]), ...storedValues(input, constant));
 }
 
 function outputItem(node, [type, shape], port) {
@@ -110,10 +119,10 @@ function details(item, constant = null) {
   panel.hidden = !item;
   document.body.classList.toggle("detailed", Boolean(item));
   if (!item) return;
-  const name = nameOf(item), copy = make("button", { class: "copy", title: "Copy the name", "aria-label": "Copy the name", onclick: () => copied(copy, name) }, "Copy");
-  panel.replaceChildren(closing(panel), make("h2", {}, name, " ", copy), ...(item.end ? [make("div", { class: "faint mono" }, item.name)] : []), ...closedLayer(namesAt.get(constant)), ...foldedLayer(constant, item), ...trail(item), ...(item.kind === "layer" ? layerDetails(item, constant) : groupDetails(item)));
+  const name = nameOf(item);
+  panel.replaceChildren(closing(panel), make("h2", {}, name, " ", copier(name, "name")), ...(item.end ? [make("div", { class: "faint mono" }, item.name)] : []), ...closedLayer(namesAt.get(constant)), ...foldedLayer(constant, item), ...trail(item), ...(item.kind === "layer" ? layerDetails(item, constant) : groupDetails(item)));
   panel.scrollTop = 0;
-  if (item.kind === "layer" && item.outputs.length) why(item, 0);
+  if (item.kind === "layer" && item.outputs.length) why(item, 0); else tellApart(panel);
   if (constant) panel.querySelector("details.values[open]")?.scrollIntoView({ block: "nearest" });
 }
 // A layer of a block whose inside is not on the page.
@@ -145,7 +154,7 @@ function layerDetails(node, constant) {
     make("div", { class: "faint" }, where(node) + (node.macs ? " · " + operations(node) + macsFormula(node) : "") + (node.only === SIDES.before ? " · only in the model before" : "")),
     ...(node.bodies.length ? [make("p", {}, make("button", { onclick: () => flip(node) }, node.open ? "Close" : `Open ${node.bodies.map((body) => body.name).join(" and ")}`))] : []),
     reachButtons(),
-    ...(node.convert ? section("Converts", make("div", { class: node.convert[2] ? lossClass(node.convert[3]) : "" }, `${node.convert[0]} → ${node.convert[1]}${node.convert[3] ? " of indices" : ""}: ${node.convert[2] || "keeps every value"}`)) : []),
+    ...(node.convert ? section("Converts", make("div", { class: node.convert[2] ? lossClass(node.convert[3]) : "" }, `${node.convert[0]} → ${node.convert[1]}${node.convert[3] ? " of indices" : ""}: ${node.convert[2] || "keeps every value"}`), ...(node.convert[4] ? [make("div", { class: "faint" }, node.convert[4])] : [])) : []),
     ...listed("Findings", findings), ...listed("Changed", changes), ...was,
     ...(attributes.length ? section("Attributes", make("dl", {}, ...attributes)) : []),
     ...listed("Inputs", [...node.inputs, outerInputs.get(node.path)].filter(Boolean).map((input) => inputItem(node, input, constant))), ...listed("Outputs", node.outputs.map((output, port) => outputItem(node, output, port))), ...inBody(node),
@@ -153,7 +162,7 @@ function layerDetails(node, constant) {
     ...listed("State", layers.filter((other) => other !== node && variableOf(node) !== undefined && variableOf(other) === variableOf(node)).map((other) => make("li", {}, other.op === "Assign" ? "written by " : "read by ", reachNode(other)))),
     ...section("As a plugin ran it", ...ranLines(node)),
     make("div", { id: "why" }), ...listed("Used by", used),
-    ...section("Tensor names", ...(node.tensors ?? []).map((name) => make("div", { class: "mono" }, name))),
+    ...section("Tensor names", ...(node.tensors ?? []).map((name) => make("div", { class: "mono" }, name, " ", copier(name, "tensor name")))),
   ];
 }
 // The facts on a group, as lines.
@@ -206,4 +215,5 @@ function why(node, port) {
   const more = [...(others.length ? section("Decided by", list(others, MOST_SOURCES)) : []), ...(rest.length ? section("By way of", list(rest, MOST_STEPS)) : [])];
   // The nearest cause is in view; what else decides is folded.
   by("why")?.replaceChildren(...(start ? section(`Why ${start.type}`, list([start, ...first], 2), ...(more.length ? [make("details", {}, make("summary", { class: "faint" }, plural(others.length + rest.length, "more step")), ...more)] : [])) : []));
+  tellApart(by("details"));
 }

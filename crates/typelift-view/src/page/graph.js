@@ -119,8 +119,9 @@ function line(route, pane) {
   const extra = runs[pane.run]?.added.get(`${first.from.path}\n${first.to.path}`);
   if (extra) path.classList.add("extra");
   if (first.back) path.classList.add("back");
-  const moved = edges.find((edge) => edge.moved);
-  if (moved) path.classList.add(moved.only === SIDES.before ? "gone" : "new");
+  // One moved arrow of a bundle gives it its colour, and otherwise all of them do.
+  const moved = edges.find((edge) => edge.moved), fate = moved ? moved.fate : edges.every((edge) => edge.fate === first.fate) && first.fate;
+  if (fate) path.classList.add(fate);
   return path;
 }
 // The arrow near a point of the canvas, in pixels.
@@ -496,7 +497,7 @@ function picture(whole) {
   for (const item of kinds) {
     const mark = item.querySelector("i, .sign"), looks = mark && getComputedStyle(mark), isSign = mark?.matches(".sign"), write = (x, text, fill) => svg.append(draw("text", { x, y: top + high + 20, style: `fill: ${fill}; font-size: 12px` }, text));
     if (isSign) write(x + 3, mark.textContent, looks.color);
-    else if (mark) svg.append(draw("rect", { x, y: top + high + 10, width: 12, height: 12, rx: 3, opacity: looks.opacity, style: `fill: ${mark.style.background || "none"}; stroke: ${looks.borderTopColor}; stroke-width: ${parseFloat(looks.borderTopWidth)}; stroke-dasharray: ${looks.borderTopStyle === "dashed" ? "3 2" : "none"}` }));
+    else if (mark) svg.append(draw("rect", { x, y: top + high + (mark.matches(".line") ? 16 : 10), width: 12, height: mark.matches(".line") ? 0.1 : 12, rx: 3, opacity: looks.opacity, style: `fill: ${mark.style.background || "none"}; stroke: ${looks.borderTopColor}; stroke-width: ${parseFloat(looks.borderTopWidth)}; stroke-dasharray: ${looks.borderTopStyle === "dashed" ? "3 2" : "none"}` }));
     write(x + 18, isSign ? item.textContent.slice(mark.textContent.length) : item.textContent, "var(--ink)");
     x += room(item);
   }

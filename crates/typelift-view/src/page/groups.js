@@ -163,8 +163,15 @@ function flatten() {
 function drawBack(edge, at) {
   const [from, to] = [standIn(edge.from), standIn(edge.to)], [a, b, body] = [spots.get(from), spots.get(to), spots.get(edge.graph)];
   if (!a || !b || !body || from === to) return;
-  const along = body.x + body.w - 5 - 3 * (at % 4), below = a.y + a.h + 7, above = b.y - 9, [x, end] = [a.x + a.w / 2, b.x + b.w * 0.75];
+  const along = body.x + body.w - 5 - 3 * (at % 4), [x, end] = [a.x + a.w / 2, b.x + b.w * 0.75];
+  const below = clear(edge.graph, a, x, along, a.y + a.h + 7, 7), above = clear(edge.graph, b, end, along, b.y - 9, -9);
   shownRoutes.push({ arrows: [{ from, to, node: edge.from, edges: [edge] }], points: [[x, a.y + a.h], [x, below], [along, below], [along, above], [end, above], [end, b.y]], container: edge.graph });
+}
+// The nearest height, up or down, at which a line from a box to the right border of a body meets no other box.
+function clear(graph, own, left, right, y, step) {
+  const isAround = (it) => it.x <= own.x && it.x + it.w >= own.x + own.w && it.y <= own.y && it.y + it.h >= own.y + own.h;
+  const inWay = shownBoxes.find((it) => it.item.graph === graph && !isAround(it) && it.x < right && it.x + it.w > left && it.y < y && it.y + it.h > y);
+  return inWay ? clear(graph, own, left, right, (step > 0 ? inWay.y + inWay.h : inWay.y) + step, step) : y;
 }
 // Ends of arrows at ports continue to the border of the group.
 function stretch(points, { from, to }, left, top) {

@@ -105,7 +105,7 @@ window.addEventListener("beforeprint", () => {
   window.addEventListener("afterprint", () => { paper.remove(); paint(dark); }, { once: true });
 });
 by("fit").addEventListener("click", () => fit());
-by("beside").addEventListener("click", () => panel(by("panel").hidden));
+by("beside").addEventListener("click", () => panel(!by("panel").offsetWidth));
 by("theme").addEventListener("click", () => paint(!isDark()));
 by("both").hidden = !canSplit;
 by("both").addEventListener("click", () => split(!isSplit));

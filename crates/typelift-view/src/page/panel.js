@@ -1,18 +1,19 @@
 // The panel: the precision map, findings, changes, Converts, and a list of boxes.
 
 const sign = (kind) => ({ added: "+", removed: "−" })[kind] ?? "~", signClass = (kind) => ({ added: "added", removed: "removed" })[kind] ?? "changed";
-function changeLink(change, text) {
+function changeLink(change, text, kind) {
   const box = boxOf(change);
-  return box ? link({ title: change.path }, change.path, () => go(box, box.path === change.path ? null : change.path, endsOf(box)), text) : make("span", { title: change.path }, text);
+  return box ? link({ title: change.path, class: kind }, change.path, () => go(box, box.path === change.path ? null : change.path, endsOf(box)), text) : make("span", { title: change.path }, text);
 }
 function changeItem(change) {
-  const follows = change.follows ? `and ${change.follows} that follow` : "";
-  return make("li", {}, make("span", { class: "sign " + signClass(change.kind) }, sign(change.kind)), changeLink(change, called(change.path)), ...changeSides(change), ...(follows ? [make("div", { class: "faint" }, follows)] : []));
+  const { kind, path, follows, consequences = [] } = change, more = follows - consequences.length;
+  const following = () => [make("summary", { class: "faint" }, `and ${grouped(follows)} that ${follows === 1 ? "follows" : "follow"}`), make("ul", {}, ...consequences.map(changeItem), ...(more ? [make("li", { class: "faint" }, `and ${grouped(more)} more`)] : []))];
+  return make("li", {}, make("span", { class: "sign " + signClass(kind) }, sign(kind)), changeLink(change, called(path)), ...changeSides(change), ...(follows ? [make("details", {}, ...following())] : []));
 }
 // What differs, with both sides whole if there are two. What both have in common is faint.
 function changeSides({ kind, subject = "", before, after, figures, worst = [] }) {
-  if (!before || !after) return [make("div", { class: "faint mono clamp", title: before || after }, before || after)];
-  const what = subject.startsWith(kind) ? subject : [kind, subject].filter(Boolean).join(" "), [one, other] = [brief(before), brief(after)];
+  if (["added", "removed"].includes(kind)) return [make("div", { class: "faint mono clamp", title: before || after }, before || after)];
+  const what = subject.startsWith(kind) ? subject : [kind, subject].filter(Boolean).join(" "), [one, other] = [brief(before ?? "none"), brief(after ?? "none")];
   let start = 0, end = 0;
   while (start < Math.min(one.length, other.length) && one[start] === other[start]) start++;
   while (end < Math.min(one.length, other.length) - start && one.at(-1 - end) === other.at(-1 - end)) end++;
@@ -24,7 +25,7 @@ const more = (count) => count > 0 ? [make("div", { class: "faint" }, `and ${grou
 // The first items of a long list, and a button for the next ones.
 const PART = 200;
 function inParts(items, element) {
-  const rest = items.slice(PART), next = make("button", { onclick: () => next.replaceWith(...inParts(rest, element)) }, `${grouped(Math.min(PART, rest.length))} more of ${grouped(rest.length)}`);
+  const rest = items.slice(PART), next = make("button", { onclick: () => { next.replaceWith(...inParts(rest, element)); tellApart(by("side")); } }, `${grouped(Math.min(PART, rest.length))} more of ${grouped(rest.length)}`);
   return [...items.slice(0, PART).map(element), ...(rest.length ? [next] : [])];
 }
 
@@ -48,7 +49,7 @@ function changeList() {
   const items = together(wanted, (change) => change.group).flatMap((same) => {
     if (same.length < 3) return same.map(changeItem);
     const { what, places } = data.groups[same[0].group], kind = same[0].kind;
-    return [make("li", {}, make("span", { class: "sign " + signClass(kind) }, sign(kind)), changeLink(same[0], what), make("span", { class: "faint" }, ` ${places}`), make("details", {}, make("summary", {}, plural(same.length, "layer")), make("ul", {}, ...same.map(changeItem))))];
+    return [make("li", {}, make("span", { class: "sign " + signClass(kind) }, sign(kind)), changeLink(same[0], what, "told"), make("span", { class: "faint" }, ` ${places}`), make("details", {}, make("summary", {}, plural(same.length, "layer")), make("ul", {}, ...same.map(changeItem))))];
   });
   if (!allChanges()) return [make("p", {}, `No changes since ${last(data.before)}.`)];
   const head = told === null ? `${plural(allChanges(), "change")} since ${last(data.before)}` : kept.length ? `${plural(kept.length, "constant")} of this line` : `${plural(wanted.length, "change")} of this line`;
@@ -70,8 +71,11 @@ function tell(at) {
 const outermost = (item) => { let found = item; for (let up = item.up; up && up.kind !== "graph"; up = up.up) found = up; return found; };
 
 function commandItem(command) {
-  const button = make("button", { class: "copy", title: "Copy the command", onclick: () => copied(button, command) }, "Copy");
-  return [make("span", { class: "command" }, make("code", {}, command), button)];
+  return [make("span", { class: "command" }, make("code", {}, command), copier(command, "command"))];
+}
+function copier(text, what) {
+  const button = make("button", { class: "copy", title: `Copy the ${what}`, "aria-label": `Copy the ${what}`, onclick: () => copied(button, text) }, "Copy");
+  return button;
 }
 function copied(button, command) {
   const done = () => { button.textContent = "Copied"; setTimeout(() => { button.textContent = "Copy"; }, 1500); };
@@ -198,7 +202,7 @@ function mapList() {
   // What all outermost blocks need.
   const outer = data.graphs[0].groups.filter((group) => group.parent === undefined && !group.only), all1 = (key) => outer.reduce((sum, group) => sum + (group[key] ?? 0), 0), macs = all1("macs");
   const counts = [plural(data.layers, "layer"), all1("parameters") ? `${grouped(all1("parameters"))} parameters` : "", macs ? operations({ macs, least: outer.some(({ least }) => least) }) : ""];
-  return [...(data.outline ? [make("p", {}, data.outline)] : []), make("div", {}, counts.filter(Boolean).join(" · ")), ...modelEnds("Inputs", "Parameter"), ...modelEnds("Outputs", "Result"), ...ranking(outer, macs), make("h3", {}, "Weights"), ...head, ...(common ? [make("div", { class: "faint" }, `names below leave out ${common}`)] : []), make("ul", {}, ...data.map.map(mapRow)), ...metadata()];
+  return [...(data.outline ? [make("p", {}, data.outline)] : []), make("div", {}, counts.filter(Boolean).join(" · ")), ...(counts[1] ? [make("div", { class: "faint" }, "parameters are the values of float and quantized weights; single numbers, scales, zero points and integers are not counted")] : []), ...modelEnds("Inputs", "Parameter"), ...modelEnds("Outputs", "Result"), ...ranking(outer, macs), make("h3", {}, "Weights"), ...head, ...(common ? [make("div", { class: "faint" }, `names below leave out ${common}`)] : []), make("ul", {}, ...data.map.map(mapRow)), ...metadata()];
 }
 
 // The blocks and layers that need most operations, or store most bytes.
@@ -249,10 +253,7 @@ function convertList() {
   const weight = ({ loses, index }) => loses ? index ? 1 : 2 : 0;
   entries.sort((a, b) => sorted === "count" ? b.count - a.count : sorted === "loses" ? weight(b) - weight(a) || b.count - a.count : a.types.localeCompare(b.types));
   const heads = [["types", "From → to"], ["count", "Layers"], ["loses", "Can lose"]].map(([key, text]) => make("th", { scope: "col", "aria-sort": sorted === key ? "descending" : "none" }, make("button", { onclick: () => { sorted = key; side(); } }, text)));
-  // Equal labels are told apart by the whole name.
-  const counts = new Map();
-  for (const { path } of converts) counts.set(called(path), (counts.get(called(path)) ?? 0) + 1);
-  const item = ({ path }) => make("div", {}, reach(path, path, counts.get(called(path)) > 1 ? brief(path) : called(path)));
+  const item = ({ path }) => make("div", {}, reach(path, path, called(path)));
   const links = (same) => make("details", same.length < 4 ? { open: "" } : {}, make("summary", {}, grouped(same.length)), ...inParts(same, item));
   const rows = entries.map((entry) => make("tr", {}, make("td", { class: "mono" }, entry.types), make("td", {}, links(entry.same)), make("td", { class: entry.loses ? lossClass(entry.index) : "faint" }, entry.loses || "nothing")));
   return converts.length ? [make("table", {}, make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...rows))] : [make("p", { class: "faint" }, "No Converts.")];
@@ -284,6 +285,7 @@ function side() {
   by("tabs").replaceChildren(...there.map(button));
   by("side").setAttribute("aria-label", TABS[tab][0]);
   by("side").replaceChildren(make("h2", { class: "unseen" }, TABS[tab][0]), ...TABS[tab][1]());
+  tellApart(by("side"));
 }
 function turn(to) {
   tab = to;
@@ -299,8 +301,8 @@ by("tabs").addEventListener("keydown", (event) => {
 function panel(shown) {
   by("panel").hidden = !shown;
   by("beside").setAttribute("aria-expanded", String(shown));
-  // A phone shows one sheet at a time.
-  if (shown && innerWidth <= 720) select(null);
+  // A narrow window shows one sheet at a time.
+  if (shown && innerWidth <= 1000) select(null);
   later();
 }
 
@@ -317,6 +319,7 @@ function legend() {
   if (runs.length) { items.push(make("span", {}, "as computed")); key("pale", "no layer of its own"); }
   if (runs[0]?.added.size) key("dash extra", "Reorder or Convert that was added");
   if (data.before) items.push(make("span", {}, make("span", { class: "sign added" }, "+"), "added"), make("span", {}, make("span", { class: "sign changed" }, "~"), "changed"), make("span", {}, make("i", { class: "gone" }), "removed"));
+  for (const [fate, text] of [["new", "new arrow"], ["gone", "removed arrow"]]) if (data.graphs.some(({ edges }) => edges.some((edge) => edge.fate === fate))) key(`line ${fate}`, text);
   by("legend").replaceChildren(...items);
   by("legend").hidden = !items.length;
 }
