@@ -4,6 +4,7 @@ mod habits;
 mod line;
 mod statements;
 mod values;
+mod wish;
 mod words;
 
 use std::cell::{OnceCell, RefCell};
@@ -190,6 +191,9 @@ fn of_run(arguments: &[OsString]) -> Option<String> {
         "convert" | "rewrite" | "check" | "stats" | "infer" => {
             let is_unknown = |word: &&str| *word != verb && !is_xml(word) && !Path::new(word).exists();
             let word = asked.others().find(is_unknown)?;
+            if let Some(tip) = asked.wish() {
+                return Some(tip);
+            }
             let is_word = !meanings(word).is_empty() || library::get(word).is_some() || is_path(word);
             asked.verb_tip(word).filter(|_| is_word)
         }
@@ -248,6 +252,9 @@ impl Asked<'_> {
         match error.kind() {
             ErrorKind::InvalidSubcommand => {
                 let word = text(error, ContextKind::InvalidSubcommand)?;
+                if let Some(tip) = self.wish() {
+                    return Some(tip);
+                }
                 // `run --rm MODEL.xml check`.
                 let own = self.verb.filter(|_| !is_program(&word) && !self.models().is_empty());
                 own.and_then(|verb| self.said(verb.get_name())).or_else(|| self.verb_tip(&word))
@@ -306,6 +313,9 @@ impl Asked<'_> {
             return self.said(own);
         }
         if !option.starts_with('-') {
+            if let Some(tip) = self.wish() {
+                return Some(tip);
+            }
             let row = |scope| scoped(scope, |name| name == own);
             let help = || Some(format!("`typelift help {own}` explains the command"));
             return row("MORE").or_else(|| row("EXAMPLE")).map_or_else(help, |more| self.said(more));

@@ -7,8 +7,8 @@ use typelift::{Layer, LayerId};
 
 use super::Asked;
 use super::line::split;
-use super::words::{dashed, meanings, quoted, rows};
-use crate::input::element_type;
+use super::wish::tokens;
+use super::words::{meanings, quoted};
 
 impl Asked<'_> {
     /// A statement for all work before an input: channels are reversed, then the mean is subtracted.
@@ -64,18 +64,29 @@ impl Asked<'_> {
         Some(format!("{}{shape}", self.type_of(input)?))
     }
 
-    /// The command with a statement that may be meant by one that cannot be read, or does not run on the model.
+    /// The command with what may be meant by a statement that cannot be read, or does not run on the model.
     pub(super) fn restated(&self, wrong: &str) -> Option<String> {
         let is_typed = self.values().any(|value| value == wrong) && !self.rest().any(|word| word == wrong);
-        let meant = self.statements(wrong).into_iter().filter(|meant| !is_typed || meant != wrong);
-        let mut lines = meant.filter_map(|meant| match meant.starts_with("convert --") {
-            true => self.said(&meant),
-            false => self.said(&format!("rewrite -e '{meant}'")).filter(|_| meant.parse::<Script>().is_ok()),
-        });
+        let whole = |text: &str| format!("rewrite -e '{text}'");
+        let parts: Vec<_> = wrong.split(';').map(str::trim).filter(|part| !part.is_empty()).collect();
+        let meant = match &parts[..] {
+            [one] => self.statements(one),
+            _ => {
+                let runs =
+                    |part: &&str| self.statements(part).into_iter().find(|meant| self.is_accepted(&split(meant)));
+                let lines = parts.iter().map(runs).collect::<Option<Vec<_>>>()?;
+                vec![lines.join(" ").replace("' rewrite -e", "' -e")]
+            }
+        };
+        let asked = self.of_options();
+        let mut lines = meant.iter().filter(|meant| !is_typed || **meant != whole(wrong));
+        if let Some(tip) = lines.find_map(|meant| asked.said(meant)) {
+            return Some(tip);
+        }
         // `-e 'fold constants'`.
         let word = wrong.replace(' ', "-");
         let is_word = wrong.contains(' ') && (!meanings(&word).is_empty() || library::get(&word).is_some());
-        lines.next().or_else(|| self.verb_tip(&word).filter(|_| is_word))
+        self.verb_tip(&word).filter(|_| is_word)
     }
 
     /// The statement that was typed and does not run, with or without `-e`.
@@ -89,13 +100,9 @@ impl Asked<'_> {
         statement.parse().is_ok_and(runs)
     }
 
-    /// Statements that may be meant by one of other programs, the likeliest first.
-    pub(super) fn statements(&self, wrong: &str) -> Vec<String> {
-        const FILLERS: [&str; 11] = ["to", "as", "for", "with", "by", "into", "layer", "node", "op", "->", "=>"];
-        let text = wrong.trim().trim_end_matches(';');
-        if text.contains(';') {
-            return Vec::new();
-        }
+    /// Commands that may be meant by a statement of other programs or in words, the likeliest first.
+    fn statements(&self, wrong: &str) -> Vec<String> {
+        let text = wrong.trim();
         let signs = ["==>", "-->", "->", "=>", "→", "=", " to "];
         let rules = signs.iter().filter_map(|sign| text.split_once(sign)).filter(|(from, _)| from.contains('('));
         let mut found = vec![text.to_owned()];
@@ -107,14 +114,12 @@ impl Asked<'_> {
             let rest = rest.trim_start_matches(".layers").replace(['\'', '[', ']'], " ");
             format!("{} {}", verb.rsplit('.').next().unwrap_or(verb), rest.trim_start_matches('.'))
         });
-        let is_call = call.is_some();
         let plain =
-            signs.iter().take(5).fold(call.unwrap_or_else(|| text.to_owned()), |it, sign| it.replace(sign, " "));
-        let words = plain.split([' ', '=', ',', ':', '"']).filter(|word| !word.is_empty() && !FILLERS.contains(word));
-        let mut words: Vec<_> = match sed(text) {
+            signs.iter().take(5).fold(call.unwrap_or_else(|| text.to_owned()), |it, sign| it.replace(sign, " -> "));
+        let mut words = match sed(text) {
             Some((old, new, true)) => vec!["s", old, new, "g"],
             Some((old, new, false)) => vec!["s", old, new],
-            None => words.collect(),
+            None => tokens(&plain),
         };
         // `head.name = x`.
         let is_set = words.first() == Some(&"set");
@@ -122,55 +127,20 @@ impl Asked<'_> {
         if let Some((layer, name)) = attribute.filter(|it| self.operation_of(it.0).is_some()) {
             words.splice(..=usize::from(is_set), [name, layer]);
         }
-        let value = text.split_once(['=', ':']).map(|(_, value)| value.trim());
-        let value = value.or_else(|| text.rsplit(' ').next()).unwrap_or_default();
-        let patterns = rows().flat_map(|(row, meant)| {
-            let patterns = row.strip_prefix("-e: ").into_iter().flat_map(|row| row.split(", "));
-            patterns.map(move |pattern| (pattern.split(' ').collect::<Vec<_>>(), meant))
-        });
-        for (pattern, meant) in patterns {
-            let is_same = |(part, word): (&&str, &&str)| match *part {
-                "A" | "B" | "…" => true,
-                part => part.split('/').any(|it| it == dashed(word) || it == "T" && element_type(word).is_ok()),
-            };
-            let is_long = pattern.len() == words.len() || pattern.last() == Some(&"…") && words.len() >= pattern.len();
-            let is_rule = words.iter().any(|word| word.contains('(')) && !meant.contains("$A(_)");
-            if is_long && !is_rule && pattern.iter().zip(&words).all(is_same) {
-                let of = |place: &str| pattern.iter().rposition(|part| *part == place).map_or("", |at| words[at]);
-                let before = self.before(of("A")).unwrap_or_default();
-                let (a, b) = (of("A"), of("B"));
-                let start = if a.contains('(') { meant.replace("$A(_)", a) } else { meant.to_owned() };
-                let inputs = self.operation_of(a).and_then(|it| Some(it.split_at(it.find('(')?).1.to_owned()));
-                let start = inputs.map_or(start.clone(), |inputs| start.replace("(x)", &inputs));
-                let whole = Some(value).filter(|value| meant.starts_with("input") && value.starts_with('['));
-                let whole = whole.and_then(|shape| self.with_type(a, shape));
-                let value = whole.as_deref().unwrap_or(value);
-                let places = [
-                    ("$VALUE", value),
-                    ("$T", &element_type(of("T")).map(|ty| ty.to_string()).unwrap_or_default()),
-                    ("$F", &self.type_of(a).unwrap_or_default()),
-                    ("$A", &quoted(a)),
-                    ("$B", &quoted(b)),
-                ];
-                let is_other = |place: &str| place != "$B" || !start.contains("$BEFORE");
-                let places = places.iter().filter(|(place, _)| is_other(place));
-                let text = places.fold(start.clone(), |text, (place, name)| text.replace(place, name));
-                // A tensor of another shape cannot replace the layer.
-                let all = [quoted(&before), "TENSOR".to_owned()].into_iter().take(1 + usize::from(is_call));
-                found.extend(all.map(|before| text.replace("$BEFORE", &before)));
-            }
-        }
+        let mut found: Vec<_> = found.iter().map(|text| format!("rewrite -e '{text}'")).collect();
+        found.extend(self.wishes(&words));
         // `set stem.strides = [1,1]`.
         if let Some((op, (name, attribute))) = attribute.and_then(|it| Some((self.operation_of(it.0)?, it))) {
+            let value = text.split_once('=').map_or("", |(_, value)| value.trim());
             let value =
                 if value.contains(',') && !value.contains('[') { format!("[{value}]") } else { value.to_owned() };
-            found.push(format!("{op} => {op} {{{attribute}={value}}} if name(root) like \"{name}\""));
+            found.push(format!("rewrite -e '{op} => {op} {{{attribute}={value}}} if name(root) like \"{name}\"'"));
         }
         found
     }
 
     /// A layer, or the first one of an operation, as a pattern: `Convolution(a, b)`.
-    fn operation_of(&self, layer: &str) -> Option<String> {
+    pub(super) fn operation_of(&self, layer: &str) -> Option<String> {
         let (graph, name) = (self.model()?.graph(), layer);
         let named = |layer: &&Layer| layer.operation().is_some_and(|it| it.name.eq_ignore_ascii_case(name));
         let layer = graph.find(layer).ok().and_then(|id| graph.layer(id)).or_else(|| graph.layers().find(named))?;
@@ -178,7 +148,7 @@ impl Asked<'_> {
         Some(format!("{}({})", layer.operation()?.name, names.join(", ")))
     }
 
-    fn type_of(&self, layer: &str) -> Option<String> {
+    pub(super) fn type_of(&self, layer: &str) -> Option<String> {
         let graph = self.model()?.graph();
         Some(graph.layer(graph.find(layer).ok()?)?.outputs().first()?.element_type().to_string())
     }

@@ -313,7 +313,8 @@ impl Script {
         let is_rule = rest.contains("=>") || rest.contains('(') || ["try", "once"].contains(&name);
         let foreign = FOREIGN.iter().find(|(word, _)| *word == name);
         let near = nearest(name, KINDS.iter().map(|kind| kind.word).chain(["def"]));
-        if !is_rule && (foreign.is_some() || near.is_some()) {
+        let is_word = name.starts_with(char::is_lowercase) && rest.contains(' ');
+        if !is_rule && (foreign.is_some() || near.is_some() || is_word) {
             let error = cursor.error(start..start + name.len(), format!("`{name}` is not a statement"));
             return Err(match foreign {
                 Some((_, help)) => error.with_help(*help),
