@@ -109,7 +109,7 @@ impl Inputs {
             })?;
         }
         if let Some(word) = self.paths.iter().find(|path| usage::is_no_file(path)) {
-            return Err(Failure::new(format!("cannot read `{}`: no such file or directory", word.display())));
+            return Err(Failure::no_file(word));
         }
         let mut models = Vec::new();
         for path in &self.paths {

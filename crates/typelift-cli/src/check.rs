@@ -315,6 +315,7 @@ impl Args {
             }
             diagnostics.list.extend(of_programs);
             try_rules(model, &checking, &mut diagnostics.list);
+            input.name_weights(model, &mut diagnostics.list);
             diagnostics.list.sort_by_key(|found| Reverse(found.severity));
         }
         diagnostics.list.retain(|diagnostic| !self.allow.iter().any(|kinds| kinds.include(diagnostic)));

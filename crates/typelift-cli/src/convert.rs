@@ -198,6 +198,7 @@ impl Args {
                 Err(error) => return Err(failure(model, &error)),
             };
             diagnostics.list.extend(target.as_ref().and_then(|target| target.objection(model, input)));
+            input.name_weights(model, &mut diagnostics.list);
         }
         let (Some(model), Some(converted), false) = (model, converted, diagnostics.has_errors()) else {
             self.say_what_fits(input, diagnostics);

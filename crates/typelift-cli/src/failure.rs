@@ -26,6 +26,8 @@ pub(crate) enum Failure {
         status: Status,
         /// The file that the message names.
         file: Option<PathBuf>,
+        /// True if that file could not be read.
+        is_unread: bool,
     },
 }
 
@@ -37,15 +39,22 @@ impl From<serde_json::Error> for Failure {
 
 impl Failure {
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self::Other { message: message.into(), help: None, slip: None, status: Status::Failed, file: None }
+        Self::Other {
+            message: message.into(),
+            help: None,
+            slip: None,
+            status: Status::Failed,
+            file: None,
+            is_unread: false,
+        }
     }
 
     pub(crate) fn internal(message: String, help: String) -> Self {
-        Self::Other { message, help: Some(help), slip: None, status: Status::Faulty, file: None }
+        Self::Other { message, help: Some(help), slip: None, status: Status::Faulty, file: None, is_unread: false }
     }
 
     pub(crate) fn refusal(message: String) -> Self {
-        Self::Other { message, help: None, slip: None, status: Status::Faulty, file: None }
+        Self::Other { message, help: None, slip: None, status: Status::Faulty, file: None, is_unread: false }
     }
 
     pub(crate) fn status(&self) -> Status {
@@ -99,10 +108,11 @@ impl Failure {
         self
     }
 
-    pub(crate) fn said(&self) -> &str {
+    /// The file that could not be read.
+    pub(crate) fn unread(&self) -> Option<&Path> {
         match self {
-            Self::Other { message, .. } => message,
-            _ => "",
+            Self::Other { file, is_unread: true, .. } => file.as_deref(),
+            _ => None,
         }
     }
 
@@ -140,7 +150,20 @@ impl Failure {
         // Windows denies access to a directory that is opened as a file.
         let is_directory = cfg!(windows) && error.kind() == io::ErrorKind::PermissionDenied && path.is_dir();
         let reason = if is_directory { "is a directory".to_owned() } else { reason(error) };
-        Self::new(format!("cannot {verb} `{}`: {reason}", path.display())).of(path)
+        Self::of_access(verb, path, &reason)
+    }
+
+    /// The failure for a file that does not exist.
+    pub(crate) fn no_file(path: &Path) -> Self {
+        Self::of_access("read", path, "no such file or directory")
+    }
+
+    fn of_access(verb: &str, path: &Path, reason: &str) -> Self {
+        let mut failure = Self::new(format!("cannot {verb} `{}`: {reason}", path.display())).of(path);
+        if let Self::Other { is_unread, .. } = &mut failure {
+            *is_unread = verb == "read";
+        }
+        failure
     }
 
     pub(crate) fn stdout(error: io::Error) -> Self {

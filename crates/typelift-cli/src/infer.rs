@@ -112,6 +112,7 @@ impl Args {
             let options = self.output.text(input, true);
             if let Some(objection) = target.objection(model, input) {
                 diagnostics.list = vec![objection];
+                input.name_weights(model, &mut diagnostics.list);
                 page.said += &render::text(diagnostics, Voice::Shell(None), Show::Briefly);
                 return Ok(Status::Faulty);
             }

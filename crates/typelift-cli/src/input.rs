@@ -16,8 +16,8 @@ use typelift::shape::{Dim, Shape};
 use typelift::{Layer, LayerId, Model, Weights, xml};
 
 use crate::failure::Failure;
-use crate::not_a_model;
 use crate::render::STAND_IN;
+use crate::{not_a_model, output};
 
 /// The model to read.
 #[derive(Clone, clap::Args)]
@@ -165,19 +165,22 @@ pub(crate) fn parse_shape(text: &str) -> Result<(String, Shape), String> {
     }
 }
 
+/// Limit on the files of a directory that are listed.
+const MOST_FILES: usize = 10_000;
+
 /// Finds the file of a kind in the same directory whose name is most like that of a missing file.
 pub(crate) fn near_file(path: &Path, is_kind: impl Fn(&str) -> bool) -> Option<PathBuf> {
-    /// Limit on the files of a directory that are listed.
-    const MOST: usize = 10_000;
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !directory.is_dir() {
         // The file is in a folder of a similar name, or here.
         let near = near_file(directory, (|_| true) as fn(&str) -> bool).filter(|near| near.is_dir());
         let path = near.unwrap_or_default().join(path.file_name()?);
-        return if path.is_file() { Some(path) } else { near_file(&path, is_kind) };
+        return if path.exists() { Some(path) } else { near_file(&path, is_kind) };
     }
-    let names =
-        std::fs::read_dir(directory).ok()?.take(MOST).filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let names = std::fs::read_dir(directory)
+        .ok()?
+        .take(MOST_FILES)
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let name = path.file_name()?.to_str()?;
     let files: Vec<_> = names.filter(|file| is_kind(file) || file.starts_with(&format!("{name}."))).collect();
     let near = typelift::near(name, files.iter().map(String::as_str)).filter(|near| near != name)?;
@@ -296,11 +299,37 @@ impl Input {
         Ok(loaded)
     }
 
+    /// Names the file with exactly the bytes that the model needs, in findings that weights are missing or wrong.
+    pub(crate) fn name_weights(&self, model: &Model, found: &mut [Diagnostic]) {
+        let is_missing = [Code::MissingWeights, Code::WrongWeights, Code::InvalidConstant];
+        let mut found = found.iter_mut().filter(|found| is_missing.contains(&found.code)).peekable();
+        let needed = host::needed_weights(model);
+        if found.peek().is_none() || needed == 0 || model.weights().len() == Some(needed) {
+            return;
+        }
+        let is_bin = |file: &PathBuf| file.to_string_lossy().to_ascii_lowercase().contains(".bin");
+        let folders = [Some(&self.file), self.bin.as_ref()].into_iter().flatten().map(|file| output::directory(file));
+        let files = folders.filter_map(|folder| std::fs::read_dir(folder).ok()).flat_map(|it| it.take(MOST_FILES));
+        let files = files.filter_map(|entry| Some(entry.ok()?.path())).filter(is_bin);
+        let fits = files.filter(|file| file.metadata().is_ok_and(|it| it.is_file() && it.len() == needed));
+        let mut fits: Vec<_> = fits.map(|file| file.strip_prefix(".").unwrap_or(&file).display().to_string()).collect();
+        let own = self.weights().unwrap_or_default().display().to_string();
+        fits.sort_unstable();
+        fits.dedup();
+        let near = typelift::near(&own, fits.iter().map(String::as_str));
+        if let Some(file) = near.or_else(|| fits.pop().filter(|_| fits.is_empty())) {
+            let advice = "`--bin {}` names a file of exactly the {} bytes that the model needs";
+            let advice = Message::new(advice, &[&Text(shell_word(&file)), &needed]);
+            found.for_each(|found| found.fixes = vec![advice.clone().into()]);
+        }
+    }
+
     /// Reads the model and infers its types and shapes.
     pub(crate) fn load(&self) -> Result<Loaded, Failure> {
         let mut loaded = self.read()?;
         if let Some(model) = &mut loaded.model {
             infer(model, &mut loaded.diagnostics, &[]);
+            self.name_weights(model, &mut loaded.diagnostics.list);
         }
         Ok(loaded)
     }
@@ -325,9 +354,7 @@ impl Input {
                 Err(Failure::new(format!("`{}` is a graph, not weights", path.display()))
                     .help("give the .bin to --bin"))
             }
-            Ok(weights) if weights.len().is_none() && self.bin.is_some() => {
-                Err(Failure::new(format!("cannot read `{}`: the file does not exist", path.display())))
-            }
+            Ok(weights) if weights.len().is_none() && self.bin.is_some() => Err(Failure::no_file(&path)),
             Ok(weights) => {
                 let weights = if self.on_one_thread { weights.on_one_thread() } else { weights };
                 Ok(match MEMORY.get() {

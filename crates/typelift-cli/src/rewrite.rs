@@ -212,6 +212,7 @@ impl Args {
         let Loaded { model, diagnostics, read_from, .. } = &mut loaded;
         if let (Some(model), Some(target)) = (&model, &target) {
             diagnostics.list.extend(target.objection(model, input));
+            input.name_weights(model, &mut diagnostics.list);
         }
         let (Some(mut found), false) = (model.take(), diagnostics.has_errors()) else {
             page.said = render::text(diagnostics, Voice::Shell(None), Show::Briefly);
@@ -248,6 +249,7 @@ impl Args {
             target.as_ref().is_some_and(Target::has_weights) && report.errors.is_some_and(|errors| errors > 0);
         if let (true, refusal @ Some(_)) = (is_copied, wrong_weights(model)) {
             diagnostics.list.extend(refusal);
+            input.name_weights(model, &mut diagnostics.list);
             page.said = render::text(diagnostics, Voice::Shell(None), Show::Briefly);
             return self.refused(findings::refused(diagnostics));
         }

@@ -192,7 +192,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
         files::Run { models: &models, documents: &[(saved, "the inputs")], ..files::Run::default() }.check()?;
     }
     if let Some(path) = args.inputs.iter().chain(&args.expect).find(|path| !path.exists()) {
-        let failure = Failure::new(format!("cannot read `{}`: no such file or directory", path.display()));
+        let failure = Failure::no_file(path);
         return Err(failure.help("give an .npz file, or a folder of .npy files, as --save-inputs FILE.npz writes one"));
     }
     terminal.answers_in_json = args.format == Format::Json;

@@ -214,6 +214,7 @@ pub mod host {
         names::without_numbers,
         options, progress,
     };
+    pub use crate::infer::weights::needed_weights;
     pub use crate::text::save::{
         is_half_written, missing_weights, recover, replace,
         stage::{interrupt, on_wait},

@@ -82,6 +82,7 @@ fn plainly(words: &[&str]) -> Vec<String> {
     }
     let plain = |word: &&str| match word.contains(TYPOGRAPHIC) {
         true => word.replace('—', "--").replace('–', "-").replace("---", "--").replace(['“', '”', '‘', '’'], quote),
+        false if word.starts_with('-') => (*word).to_owned(),
         false => shell_word(word).into_owned(),
     };
     split(&words.iter().map(plain).collect::<Vec<_>>().join(" "))
@@ -91,7 +92,9 @@ fn plainly(words: &[&str]) -> Vec<String> {
 fn joined(words: &[String]) -> Vec<String> {
     let (mut whole, mut rest) = (Vec::new(), words);
     while let Some((option, after)) = rest.split_first() {
-        let is_value = |it: &&String| !it.starts_with('-') && !it.ends_with(".xml") && !Path::new(it).exists();
+        let is_value = |it: &&String| {
+            !it.starts_with('-') && (it.contains(' ') || !it.ends_with(".xml")) && !Path::new(it).exists()
+        };
         let value: Vec<_> = after.iter().take_while(is_value).map(String::as_str).collect();
         let is_list = |first: &str| first.contains('[') || value.contains(&"=") || first.ends_with('=');
         let (option, value) = match (&**option, value.first()) {
@@ -131,7 +134,7 @@ fn respelt(typed: &[String]) -> Vec<String> {
         let parts = match split(&apart) {
             // `promote f32 + i64`.
             _ if typed[0] == "promote" && !word.contains('[') => Some(operands().map(str::to_owned).collect()),
-            _ if Path::new(word).exists() => None,
+            _ if Path::new(word).exists() || at > 0 && ["-e", "--statement"].contains(&&*typed[at - 1]) => None,
             // `--max-memory 2 gb`.
             _ if unit(at).is_some() => Some(Vec::new()),
             _ if let Some(unit) = unit(at + 1).filter(|unit| !SECONDS.contains(&&***unit)) => {

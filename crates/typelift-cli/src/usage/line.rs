@@ -75,6 +75,16 @@ impl<'a> Asked<'a> {
             let layouts: Vec<_> = parts.iter().copied().filter(|part| ["nchw", "nhwc"].contains(part)).collect();
             let layout = Some(layouts.join(":")).filter(|layout| !layout.is_empty());
             let value = layout.or(value).or_else(|| rest.next_if(|text| takes_value && !is_option(text)).cloned());
+            // `--set-length seq 128`, `--set-shape image 1 3 32 32`.
+            let is_bare = |text: &String| !is_option(text) && !is_xml(text) && !Path::new(text).exists();
+            let is_named = verb.is_some_and(|verb| valued(verb, name).contains(" NAME="));
+            let is_name = |value: &String| is_named && !value.contains(['=', ':', '[', '(', '{', ',']);
+            let mut more: Vec<_> = value.clone().into_iter().filter(is_name).collect();
+            while let Some(text) = rest.next_if(|text| !more.is_empty() && is_bare(text)) {
+                more.push(text.clone());
+            }
+            let value = if more.len() > 1 { Some(format!("{}={}", more[0], more[1..].join(","))) } else { value };
+            is_moved |= more.len() > 1;
             let end = ["--input-type", "--output-type"].into_iter().find(|end| parts.contains(&&end[2..end.len() - 5]));
             let ty = parts.iter().find_map(|part| element_type(part).ok()).filter(|ty| ty.bits() > 0);
             // `-o json`.
@@ -232,6 +242,9 @@ impl<'a> Asked<'a> {
             }
             self.add_command(&mut words);
         }
+        if models.is_empty() && has_input() {
+            models.push("-");
+        }
         for word in &mut words {
             let given = match &**word {
                 "MODEL.xml" | "BEFORE.xml" => models.first(),
@@ -371,10 +384,12 @@ impl<'a> Asked<'a> {
 
     /// Adds the command that `reduce` runs, which is typed after the model, or as a value of an option.
     fn add_command(&self, words: &mut Vec<String>) {
+        let after = self.arguments.iter().skip_while(|word| *word != "--").skip(1).filter_map(|word| word.to_str());
         let of_option = || self.options().find(|(name, _)| scoped("reduce", |word| word == *name) == Some("reduce"));
         let typed = of_option().and_then(|(_, value)| value);
         let command: Vec<_> = match typed {
             Some(command) => command.split(' ').collect(),
+            None if after.clone().next().is_some() => after.collect(),
             None => self.others().skip_while(|word| !is_xml(word)).filter(|word| !is_xml(word)).collect(),
         };
         if words[0] == "reduce" && !command.is_empty() {
@@ -470,6 +485,18 @@ impl<'a> Asked<'a> {
         self.runs(&statements.map(|pair| format!("{}\n", pair[1])).collect::<String>())
             && (is_overview || fault.is_none_or(|error| error.exit_code() == 0))
     }
+}
+
+/// True if standard input is a file or a pipe.
+#[cfg(unix)]
+fn has_input() -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    std::fs::metadata("/dev/stdin").is_ok_and(|found| found.is_file() || found.file_type().is_fifo())
+}
+
+#[cfg(not(unix))]
+fn has_input() -> bool {
+    false
 }
 
 /// Splits a row of a table at blanks outside of quotes.

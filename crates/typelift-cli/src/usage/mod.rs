@@ -146,8 +146,8 @@ pub(crate) fn after_run(failure: Failure, arguments: &[OsString]) -> Failure {
 
 /// The command with a file of a similar name, for one that does not exist.
 fn near_file(failure: &Failure, arguments: &[OsString]) -> Option<String> {
-    let file = failure.said().split_once("cannot read `")?.1.split('`').next()?;
-    let path = Path::new(file);
+    let path = failure.unread()?;
+    let file = path.to_str()?;
     let is_other =
         path.is_symlink() || path.ancestors().skip(1).any(Path::is_file) || not_a_model::is_other_format(file);
     let ending = path.extension().filter(|_| !is_other)?;
@@ -263,6 +263,11 @@ impl Asked<'_> {
             ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
                 let (option, value) = (wrong?, text(error, ContextKind::InvalidValue)?);
                 let name = option.split(' ').next()?;
+                if self.is_moved
+                    && let Some(tip) = self.said(self.verb?.get_name())
+                {
+                    return Some(tip);
+                }
                 if self.verb.is_some_and(|verb| self.fitted(verb, name, &value).is_some()) {
                     return self.said(self.verb?.get_name());
                 }
@@ -284,9 +289,9 @@ impl Asked<'_> {
                 match missing(error) {
                     Some(group) if group.starts_with("<--") && verb == "convert" => self.said(COMPRESS),
                     Some(option) if option.starts_with("--") => {
-                        let line =
-                            self.said(&format!("{verb} {}", plain(option))).filter(|_| !option.starts_with("--output"));
-                        line.or_else(|| Some(format!("write `{}`", plain(option))))
+                        let example = format!("{verb} {}", plain(option));
+                        let meant = if option.starts_with("--output") { verb } else { &example };
+                        self.said(meant).or_else(|| Some(format!("write `{}`", plain(option))))
                     }
                     _ if error.render().to_string().contains("<NAME>") => {
                         self.said("show MODEL.xml NAME --npy FILE.npy")
@@ -319,6 +324,11 @@ impl Asked<'_> {
             let row = |scope| scoped(scope, |name| name == own);
             let help = || Some(format!("`typelift help {own}` explains the command"));
             return row("MORE").or_else(|| row("EXAMPLE")).map_or_else(help, |more| self.said(more));
+        }
+        let fits = |own: String| self.fitted(verb, &own, self.value_of(name)?);
+        let is_own = has(verb, name) || self.own_or_similar(verb, name).and_then(fits).is_some();
+        if let Some(tip) = self.wish_of_option(name).filter(|_| !is_own) {
+            return Some(tip);
         }
         let dashed = dashed(name);
         let long = dashed.trim_start_matches('-');
@@ -382,7 +392,9 @@ impl Asked<'_> {
             let written = || self.with_value(verb, &meant, self.value_of(given)).map(|words| shown(&words));
             return Some(format!("write `{}`", line.filter(|_| is_kept).or_else(written).unwrap_or(place)));
         }
-        if let Some(tip) = meanings.iter().filter(|meant| !meant.starts_with("--")).find_map(|meant| self.said(meant)) {
+        let is_lost = |meant: &str| meant == verb.get_name() && self.value_of(given).is_some();
+        let is_other = |meant: &&&str| !meant.starts_with("--") && !is_lost(meant);
+        if let Some(tip) = meanings.iter().filter(is_other).find_map(|meant| self.said(meant)) {
             return Some(tip);
         }
         // The same letter means other things elsewhere.
@@ -457,6 +469,9 @@ impl Asked<'_> {
         let word = call.filter(|_| is_program(module) && not_a_model::file(word).is_none()).unwrap_or(word);
         if self.output().is_some_and(|output| output.ends_with(".onnx")) {
             return meanings("tf2onnx").pop().map(str::to_owned);
+        }
+        if let Some(set) = library::get(&dashed(word)) {
+            return self.said(&format!("rewrite --use {}", set.name));
         }
         if let Some(tip) = self.meant(word).and_then(|meant| self.said(meant)) {
             return Some(tip);

@@ -14,12 +14,20 @@ type Given<'w> = (&'w str, &'w str);
 impl<'a> Asked<'a> {
     /// The command for the words that are no options and no models, if they are a wish.
     pub(super) fn wish(&self) -> Option<String> {
-        let words: Vec<_> = self.others().filter(|word| !is_xml(word)).flat_map(tokens).collect();
+        self.wish_of(&self.others().filter(|word| !is_xml(word)).flat_map(tokens).collect::<Vec<_>>())
+    }
+
+    /// The command for an option that does not exist, if its name and its value are a wish: `--to onnx`.
+    pub(super) fn wish_of_option(&self, name: &str) -> Option<String> {
+        let (long, value) = (dashed(name), self.value_of(name)?);
+        let parts = long.split('-').filter(|part| !part.is_empty());
+        self.wish_of(&parts.chain(tokens(value)).collect::<Vec<_>>())
+    }
+
+    fn wish_of(&self, words: &[&str]) -> Option<String> {
         let asked = self.of_options();
-        let tip = self
-            .wishes(&words)
-            .filter(|_| words.len() > 1 && !self.models().is_empty())
-            .find_map(|meant| asked.said(&meant));
+        let is_wish = words.len() > 1 && !self.models().is_empty();
+        let tip = self.wishes(words).filter(|_| is_wish).find_map(|meant| asked.said(&meant));
         self.dropped.replace(asked.dropped.take());
         tip
     }
@@ -80,6 +88,7 @@ impl<'a> Asked<'a> {
             "NUMBER" => word.parse::<f64>().is_ok(),
             "SHAPE" => word.starts_with('['),
             "VALUE" => word.contains('(') || word.starts_with(|first: char| first.is_numeric() || "[-".contains(first)),
+            "FILE" => is_xml(word),
             "RANGE" => range(word).is_some(),
             "MODE" => self.mode(word).is_some(),
             "CODE" => self.is_accepted(&["explain", word].map(str::to_owned)),
@@ -127,7 +136,14 @@ impl<'a> Asked<'a> {
                 .replace(&format!("${place}(x)"), &format!("{value}{inputs}"));
             text = text.replace(&format!("${place}"), &value);
         }
-        let derived = [("$BEFORE", self.before(end).map(|name| quoted(&name))), ("$FROM", self.type_of(end))];
+        let only =
+            |option: &str| Some(self.ends(option)).filter(|ends| ends.len() == 1)?.pop().map(|(name, _)| quoted(&name));
+        let derived = [
+            ("$BEFORE", self.before(end).map(|name| quoted(&name))),
+            ("$FROM", self.type_of(end)),
+            ("$FIRST", only("input")),
+            ("$LAST", only("output")),
+        ];
         derived
             .into_iter()
             .filter(|(place, _)| meant.contains(place))

@@ -8,7 +8,7 @@ mod retype;
 mod scope;
 mod value;
 mod version_10;
-mod weights;
+pub(crate) mod weights;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;

@@ -40,7 +40,9 @@ fn place(constant: &Layer) -> Option<(u64, u64)> {
     Some((offset, offset.saturating_add(size)))
 }
 
-fn last_end(model: &Model) -> u64 {
+/// Returns the number of bytes of weights that the constants of a model need.
+#[must_use]
+pub fn needed_weights(model: &Model) -> u64 {
     let layers = model.walk().flat_map(|(_, graph)| graph.unordered());
     layers.filter(|layer| is_constant(layer)).filter_map(place).map(|(_, end)| end).max().unwrap_or_default()
 }
@@ -57,7 +59,7 @@ impl Walk<'_> {
     /// Reports weights that cannot belong to the model. The values of constants are then unknown.
     pub(super) fn check_weights(&mut self, model: &Model) {
         let Some(length) = model.weights.len() else { return };
-        let needed = last_end(model);
+        let needed = needed_weights(model);
         let head =
             usize::try_from(length.min(64)).ok().and_then(|size| model.weights.read(0, size)).unwrap_or_default();
         let is_pointer = head.starts_with(LFS_POINTER);
