@@ -9,7 +9,7 @@ use typelift::convert::{ConvertError, Converted, Unneeded};
 use typelift::findings::{Code, Diagnostic, Diagnostics, Voice};
 use typelift::ops::Release;
 use typelift::passes::Align;
-use typelift::precision::{KeepPattern, TypeMap};
+use typelift::precision::{KeepError, KeepPattern, TypeMap};
 use typelift::values::Export;
 use typelift::{Device, Model};
 
@@ -346,11 +346,22 @@ fn failure(model: &Model, error: &ConvertError) -> Failure {
             Failure::new(error.to_string()).help("keep these layers, with those that compute their shapes: --keep NAME")
         }
         ConvertError::Edit(error) => Failure::new(error.to_string()),
-        ConvertError::Keep(error) => Failure::new(format!("--keep {error}")),
-        ConvertError::Only(error) => Failure::new(format!("--only {error}")),
+        ConvertError::Keep(error) => unmatched("--keep", error),
+        ConvertError::Only(error) => unmatched("--only", error),
         error => {
             Failure::new(error.to_string()).help("this is a bug in typelift, not in the model; nothing was written")
         }
+    }
+}
+
+/// The failure for a pattern that means no layers, which may be the name of a file of patterns.
+fn unmatched(option: &str, error: &KeepError) -> Failure {
+    let KeepError::Unmatched { pattern, near } = error else { return Failure::new(format!("{option} {error}")) };
+    let failure = Failure::new(format!("{option} `{pattern}` matches no layer"));
+    let file = Path::new(pattern).is_file().then(|| format!("@{pattern}"));
+    match file.as_ref().or(near.as_ref()) {
+        Some(near) => failure.did_you_mean(pattern, near),
+        None => failure,
     }
 }
 

@@ -153,7 +153,8 @@ impl<'a> Asked<'a> {
     pub(super) fn output(&self) -> Option<&str> {
         let given = || self.options().filter(|(name, _)| is_output(name)).filter_map(|(_, value)| value);
         let is_tensor = |name: &&str| self.model().is_some_and(|model| model.graph().find(name).is_ok());
-        given().find(|value| is_xml(value)).or_else(|| given().find(|value| !is_tensor(value)))
+        let last = self.others().last().filter(|word| !is_xml(word) && self.others().next() == Some("optimum-cli"));
+        given().find(|value| is_xml(value)).or_else(|| given().find(|value| !is_tensor(value))).or(last)
     }
 
     /// The model that was typed, if it can be read: its inputs and outputs complete what was typed.
@@ -188,8 +189,11 @@ impl<'a> Asked<'a> {
         let typed: Vec<_> = words.filter(|word| is_typed(word)).collect();
         let all = if filter == "jq" && typed.is_empty() { ".".to_owned() } else { shown(&typed) };
         let more = if filter.contains(' ') || all.is_empty() { String::new() } else { format!(" {all}") };
-        let line = self.line(meant)?;
+        let line = self.line(meant)?.split(" -o ").next()?.to_owned();
         self.dropped.take();
+        let picture =
+            self.output().filter(|_| filter.starts_with("dot ")).and_then(|it| Some((it, it.rsplit_once('.')?.1)));
+        let filter = picture.map_or(filter.to_owned(), |(file, kind)| format!("dot -T{kind} -o {}", shell_word(file)));
         Some(format!("write `{line} | {filter}{more}`"))
     }
 
@@ -475,8 +479,7 @@ impl<'a> Asked<'a> {
     /// True if the parsers of commands and statements accept these words, or if a place of one is empty. The statements must
     /// run on the model.
     pub(super) fn is_accepted(&self, words: &[String]) -> bool {
-        let has_place = |word: &String| parts(word).any(|part| has_word(PLACES, part)) || has_place(word);
-        if words.iter().any(|word| !is_xml(word) && has_place(word)) {
+        if words.iter().any(|word| !is_xml(word) && (has_example(word) || has_place(word))) {
             return true;
         }
         let statements = words.windows(2).filter(|pair| ["-e", "--statement"].contains(&&*pair[0]));
@@ -517,6 +520,11 @@ pub(super) fn shown(words: &[String]) -> String {
 
 pub(super) fn parts(word: &str) -> impl Iterator<Item = &str> {
     word.split(|letter: char| !letter.is_ascii_alphanumeric())
+}
+
+/// True if a text has a word of a table in place of what was typed.
+pub(super) fn has_example(text: &str) -> bool {
+    parts(text).any(|part| has_word(PLACES, part))
 }
 
 /// True if a word is a place for what was not typed, such as `NAME=SHAPE`.

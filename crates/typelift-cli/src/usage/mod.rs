@@ -22,7 +22,7 @@ use crate::input::is_xml;
 use crate::{input, not_a_model, whole_command};
 pub(crate) use habits::is_no_file;
 use habits::{is_path, of_habit};
-use line::{argument, has, has_place, is_changing, refused, shown, split, takes, valued};
+use line::{argument, has, has_example, has_place, is_changing, refused, shown, split, takes, valued};
 use statements::sed;
 use words::{
     dashed, is_like, is_model_option, is_negated, is_off, is_output, is_program, is_slip, known_words, meanings,
@@ -214,7 +214,7 @@ fn line_with(wrong: &str, meant: &str, arguments: &[OsString]) -> Option<String>
     let texts: Vec<_> = arguments.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
     let part = typelift::near(meant, wrong.split(|letter| !is_part(letter)).filter(|part| *part != meant))
-        .filter(|_| meant.chars().all(is_part));
+        .filter(|_| meant.chars().all(is_part) && (wrong.contains('=') || !texts.iter().any(|text| text == wrong)));
     let wrong = part.as_deref().unwrap_or(wrong);
     let replaced = |text: &String| match text.split_once(wrong) {
         Some((before, after)) if !before.ends_with(is_part) && !after.starts_with(is_part) => {
@@ -237,11 +237,22 @@ fn tip(error: &Error, program: &Command, arguments: &[OsString]) -> Option<Strin
     let wrong = text(error, ContextKind::InvalidArg).map(|option| whole(&option, arguments));
     let mut dropped = asked.dropped.take();
     dropped.retain(|name| !tip.contains(&**name) && wrong.as_ref() != Some(name));
+    // The words of a command of the shell, and of an example, are other words.
+    let is_line = tip.contains("typelift ") && !tip.contains(" | ") && !has_example(&tip);
+    let words = asked.rest().filter(|word| is_line && meanings(word).is_empty() && !asked.is_in(&tip, word));
+    dropped.extend(words.map(str::to_owned));
     let is_told = dropped.is_empty() || !tip.contains(".xml");
     Some(if is_told { tip } else { format!("{tip}, without `{}`", dropped.join("` and `")) })
 }
 
 impl Asked<'_> {
+    /// True if a tip has a word that was typed, perhaps in the spelling of this program.
+    fn is_in(&self, tip: &str, word: &str) -> bool {
+        let tip = tip.to_lowercase();
+        let mut parts = word.split(['=', ':', ',', '[', '{', '>', '/', '|', '#']).map(str::to_lowercase);
+        parts.any(|part| part.len() > 1 && tip.contains(&part) || line::parts(&tip).any(|word| word == part))
+    }
+
     fn tip(&self, error: &Error) -> Option<String> {
         // `-m model.onnx -o out`.
         let mut files = self.values().filter(|file| not_a_model::is_other_format(file));
@@ -529,6 +540,8 @@ impl Asked<'_> {
         let is_close = self.options().any(|(name, _)| meanings(name).iter().any(|it| it.starts_with("verify ")));
         let is_verified = is_run && self.models().len() == 2 || is_close && meant.starts_with("diff");
         let meant = if is_verified { "verify BEFORE.xml AFTER.xml" } else { meant };
+        let is_picture = self.output().is_some_and(|it| [".png", ".svg", ".pdf"].iter().any(|end| it.ends_with(end)));
+        let meant = scoped("view", |name| name == "--png").filter(|_| is_picture && meant == "view").unwrap_or(meant);
         // `compare --html`, `quantize --preset`.
         let other = self.options().filter_map(|(name, value)| {
             let of_value = value.and_then(|value| scoped(&dashed(name), |word| word == value));

@@ -1,13 +1,15 @@
 //! Values of options of other programs, as the options here take them.
 
+use std::path::Path;
+
 use clap::Command;
 use typelift::ops::Release;
 use typelift::rewrite::library;
 use typelift::{Layer, ops};
 
-use super::Asked;
 use super::line::{has, has_place, refused, split, takes, valued};
 use super::words::{is_like, meanings, scoped};
+use super::{Asked, wish};
 use crate::input::{element_type, is_xml};
 
 impl Asked<'_> {
@@ -62,6 +64,7 @@ impl Asked<'_> {
                 words if words[0] != option || words.len() > 2 => return Some(words),
                 mut words => vec![words.pop()],
             },
+            "PATTERN" => vec![self.pattern(given)],
             _ if place.starts_with("FILE") || place.starts_with("OUT") => {
                 let is_path =
                     given.ends_with('/') || [".bin", ".npz", ".rules", ".txt"].iter().any(|end| lower.ends_with(end));
@@ -73,6 +76,14 @@ impl Asked<'_> {
         let is_whole = |words: &Vec<String>| *words != [option, given] && refused(self.program, verb, words).is_none();
         let other = || meanings(given).into_iter().filter(|meant| has(verb, meant)).map(split).find(is_whole);
         form.map(|form| vec![option.to_owned(), form]).or_else(|| self.repeated(verb, option, given)).or_else(other)
+    }
+
+    /// A pattern of layers: `type:Softmax` for the name of an operation, and `@FILE` for a file.
+    fn pattern(&self, given: &str) -> Option<String> {
+        let is_name = self.model().is_none_or(|model| model.find_all(given).is_ok());
+        let operation = wish::operation(given).map(|name| format!("type:{name}"));
+        let file = Path::new(given).is_file().then(|| format!("@{given}"));
+        if is_name { Some(given.to_owned()) } else { file.or(operation).or_else(|| Some(given.to_owned())) }
     }
 
     /// Spellings of a value, the likeliest first.

@@ -173,7 +173,7 @@ fn is_filler(word: &&str) -> bool {
 }
 
 /// The operation of a name or of a call.
-fn operation(word: &str) -> Option<&'static str> {
+pub(super) fn operation(word: &str) -> Option<&'static str> {
     let name = word.split('(').next().unwrap_or(word);
     let own = ops::all().map(|row| row.name).find(|own| own.eq_ignore_ascii_case(name));
     own.or_else(|| ops::meant(name).filter(|meant| meant.is_same)?.operation)
