@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use typelift::edit::{Bf16, F16};
 use typelift::ops::{self, LayerKind};
 use typelift::precision::schemes;
@@ -34,9 +34,9 @@ pub(crate) struct Values<'a> {
     /// The number of values that were read, if it is smaller.
     #[serde(skip_serializing_if = "Option::is_none")]
     sample: Option<usize>,
-    first: Vec<f32>,
-    min: f32,
-    max: f32,
+    first: Vec<Number>,
+    min: Number,
+    max: Number,
     /// The number of zeros among the values that were read.
     zeros: usize,
     /// The number of values that are infinite or not a number.
@@ -48,6 +48,22 @@ pub(crate) struct Values<'a> {
     /// The losses in narrower types.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     narrowed: Vec<Narrowed>,
+    /// The narrow type in which the file computes values that OpenVINO's CPU plugin computes in f32.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    within: Option<&'static str>,
+}
+
+/// Number with the digits of f32, if f32 has it.
+struct Number(f64);
+
+impl Serialize for Number {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 as f32 {
+            _ if !self.0.is_finite() => serializer.collect_str(&self.0),
+            narrow if narrow.is_normal() || self.0 == 0.0 => serializer.serialize_f32(narrow),
+            _ => serializer.serialize_f64(self.0),
+        }
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]
@@ -99,16 +115,11 @@ pub(crate) fn constants<'a>(model: &'a Model, graphs: &Graphs<'a>) -> Vec<Values
         for quantized in schemes::find(graph, model.weights()) {
             let Some(layer) = graph.layer(quantized.value.layer) else { continue };
             let read = quantized.sample(graph, model.weights(), room(layer, &mut left));
-            // The product with the scale may be one of f16 or bf16.
+            let read = read.map(|read| read.into_iter().map(f64::from).collect::<Vec<_>>());
             let ports = quantized.layers.iter().filter_map(|&id| graph.layer(id)?.outputs().first());
-            let types: Vec<&str> = ports.map(|port| port.element_type().name()).collect();
-            let rounded = |value: f32| match () {
-                () if types.contains(&"f16") => F16::from(value).into(),
-                () if types.contains(&"bf16") => Bf16::from(value).into(),
-                () => value,
-            };
-            let read = read.map(|read| read.into_iter().map(|value| f64::from(rounded(value))).collect::<Vec<_>>());
-            found.extend(read.and_then(|read| values(&read, layer, path(place, layer), 0)));
+            let within = ports.map(|port| port.element_type().name()).find(|name| ["f16", "bf16"].contains(name));
+            let values = read.and_then(|read| values(&read, layer, path(place, layer), 0));
+            found.extend(values.map(|values| Values { within, ..values }));
         }
     }
     let mut shown = 0;
@@ -189,21 +200,24 @@ fn values<'a>(read: &[f64], layer: &Layer, path: Cow<'a, str>, bytes: u64) -> Op
         bytes,
         count,
         sample: Some(read.len()).filter(|&read| (read as u64) < count),
-        first: read.iter().take(FIRST[0]).map(|&value| value as f32).collect(),
-        min: min as f32,
-        max: max as f32,
+        first: read.iter().take(FIRST[0]).map(|&value| Number(value)).collect(),
+        min: Number(min),
+        max: Number(max),
         zeros: read.iter().filter(|&&value| value == 0.0).count(),
         not_finite: (read.len() - finite.len()) as u64,
         bars: if min < max { bars(&finite, min, max) } else { Vec::new() },
         narrowed,
+        within: None,
     })
 }
 
+/// Counts values in equal parts of their range. A few integers have a bar for each.
 fn bars(values: &[f64], min: f64, max: f64) -> Vec<usize> {
-    let mut bars = vec![0; BARS];
+    let are_few = max - min < BARS as f64 && values.iter().all(|value| value.fract() == 0.0);
+    let (width, count) = if are_few { (1.0, (max - min) as usize + 1) } else { ((max - min) / BARS as f64, BARS) };
+    let mut bars = vec![0; count];
     for value in values {
-        let at = (value - min) / (max - min) * BARS as f64;
-        bars[(at as usize).min(BARS - 1)] += 1;
+        bars[(((value - min) / width) as usize).min(count - 1)] += 1;
     }
     bars
 }
@@ -218,6 +232,7 @@ mod tests {
         let lost = Narrowed::new("f16", &values, |value| f32::from(F16::from(value)));
         assert_eq!((lost.infinite, lost.zero), (1, 1));
         assert!(lost.worst > 2e-4 && lost.worst < 3e-4, "{}", lost.worst);
-        assert_eq!(bars(&[0.0, 0.0, 1.0], 0.0, 1.0).iter().sum::<usize>(), 3);
+        assert_eq!(bars(&[0.0, 0.5, 1.0], 0.0, 1.0).iter().sum::<usize>(), 3);
+        assert_eq!(bars(&[-8.0, -6.0, -6.0], -8.0, -6.0), [1, 0, 2]);
     }
 }

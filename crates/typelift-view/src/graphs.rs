@@ -11,6 +11,7 @@ use typelift::graph::{Body, Direction, OutputPort, Place, PortMapEntry};
 use typelift::ops::{self, LayerKind};
 use typelift::precision::schemes::{self, Scheme};
 use typelift::promote::ElementType;
+use typelift::values::{Array, Data};
 use typelift::{Graph, Layer, LayerId, Model, Output, Shapes};
 
 /// In a graph with more boxes than this, shape computations are part of their consumer.
@@ -500,23 +501,21 @@ impl<'a> Stored<'a> {
         constants.into_iter().map(|layer| (layer, *known.get(&layer.id()).unwrap_or(&main_part))).collect()
     }
 
-    /// The values of a constant with few values, if only Converts are between it and its consumer.
-    fn numbers(&self, model: &Model, element_type: ElementType) -> Option<Vec<String>> {
+    /// The values of a constant with few values after the Converts before its consumer, if nothing else is between.
+    fn numbers(&self, model: &Model) -> Option<Vec<String>> {
         let (first, rest) = self.way.split_first()?;
         let is_plain = self.shaped.is_empty() && rest.iter().all(|layer| ops::kind(layer) == LayerKind::Convert);
         if !is_plain || values(first) > FEW_VALUES {
             return None;
         }
-        // Numbers beyond 2^53 are rounded, so wide integers are read from their bytes.
-        let wide = |text: fn([u8; 8]) -> String| {
-            let bytes = first.bytes(model.weights())?;
-            Some(bytes.chunks_exact(8).filter_map(|value| value.try_into().ok()).map(text).collect())
-        };
-        match first.outputs().first()?.element_type().name() {
-            "i64" if !element_type.is_float() => wide(|value| i64::from_le_bytes(value).to_string()),
-            "u64" if !element_type.is_float() => wide(|value| u64::from_le_bytes(value).to_string()),
-            _ => Some(first.numbers(model.weights())?.into_iter().map(|value| number(value, element_type)).collect()),
-        }
+        let mut types = self.way.iter().map(|layer| Some(layer.outputs().first()?.element_type()));
+        let dims = std::iter::once(values(first) as usize).collect();
+        let stored = Array::decode_all(types.next()??, dims, &first.bytes(model.weights())?)?;
+        let Array { element_type, data, .. } = types.try_fold(stored, |array, to| array.converted(to?))?;
+        Some(match data {
+            Data::Ints(numbers) => numbers.iter().map(|number| number.to_string()).collect(),
+            Data::Floats(numbers) => numbers.iter().map(|&value| number(value, element_type)).collect(),
+        })
     }
 
     /// `None` for a single number.
@@ -539,7 +538,7 @@ fn values(layer: &Layer) -> u64 {
 
 /// Describes a constant, with its values if they are few.
 fn constant(model: &Model, layer: &Layer, port: &OutputPort, stored: &Stored<'_>) -> String {
-    let values = stored.numbers(model, port.element_type()).map(|values| format!(" = {}", values.join(", ")));
+    let values = stored.numbers(model).map(|values| format!(" = {}", values.join(", ")));
     if !stored.shaped.is_empty() {
         let count = stored.layers.len();
         let layers = if count == 1 { "layer" } else { "layers" };

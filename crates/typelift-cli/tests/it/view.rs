@@ -377,3 +377,31 @@ fn wide_integers_have_all_digits() {
     let page = data(&run(folder.path(), &["view", "m.xml", "-o", "-"]).stdout);
     assert!(page.to_string().contains("c i64[2] = 9223372036854775807, 9007199254740993"));
 }
+
+/// A page showed the values before a Convert as those after it, and called values that wrap infinite. These are OpenVINO's.
+#[test]
+fn values_after_a_convert_are_those_that_the_model_uses() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "x = Parameter : f32[4]\na = Const([0.1, 1000000, 3, 1e-9]) : f32[4]\n\
+                h = Convert(a) {destination_type=f16}\nb = Convert(h) {destination_type=f32}\n\
+                k = Const([1.5, 300.2, -129, 7]) : f32[4]\ni = Convert(k) {destination_type=i8}\n\
+                j = Convert(i) {destination_type=f32}\ny = Add(x, b)\nw = Subtract(y, j)\nz = Result(w)\n\
+                t = Const([1e-310, -inf]) : f64[2]\ns = Parameter : f64[2]\nr = Add(s, t)\nq = Result(r)\n";
+    let mut model = typelift::Model::from_text(text).unwrap();
+    assert!(typelift::infer(&mut model).is_empty());
+    model.save(folder.path().join("m.xml")).unwrap();
+    let page = data(&run(folder.path(), &["view", "m.xml", "-o", "-"]).stdout);
+    let whole = page.to_string();
+    assert!(whole.contains("b f32[4] = 0.099975586, inf, 3, 0 ("), "{whole}");
+    assert!(whole.contains("j f32[4] = 1, 44, 127, 7 ("), "{whole}");
+    let messages: Vec<_> =
+        page["findings"].as_array().unwrap().iter().map(|it| it["message"].as_str().unwrap()).collect();
+    let words = ["`a` has values beyond the range of f16: 1 of 4", "`k` has values beyond the range of i8: 2 of 4"];
+    assert!(words.iter().all(|words| messages.contains(words)), "{messages:?}");
+    assert!(
+        whole.contains("1 overflows, 1 becomes zero, 1 is rounded; the others are off by up to 2.44e-5 (100 %)"),
+        "{whole}"
+    );
+    let tiny = page["constants"].as_array().unwrap().iter().find(|it| it["path"] == "t").unwrap();
+    assert_eq!((&tiny["first"], &tiny["max"]), (&serde_json::json!([1e-310, "-inf"]), &1e-310.into()));
+}

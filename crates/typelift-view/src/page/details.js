@@ -42,7 +42,7 @@ function ranLines(node) {
 const where = (node) => [node.op, node.id !== null ? `id ${node.id}` : null, node.line ? `line ${node.line}` : null].filter(Boolean).join(" · ");
 
 // A number in at most four digits.
-const shortNumber = (number) => number === null ? "?" : Number.isInteger(number) && Math.abs(number) < 1e6 ? String(number) : Number(number).toPrecision(3).replace(/\.?0+(e|$)/, "$1");
+const shortNumber = (number) => typeof number === "string" || Number.isInteger(number) && Math.abs(number) < 1e6 ? String(number) : String(Number(number.toPrecision(4)));
 const percent = (part) => part === 0 ? "0 %" : part < 0.001 ? "< 0.1 %" : `${(100 * part).toFixed(part < 0.1 ? 1 : 0)} %`;
 
 // The values of a constant in rows, each with the index of its first value.
@@ -55,12 +55,12 @@ function rowsOf(list, dims) {
 function valuesOf(path, opened, title = "Values") {
   const known = values.get(path);
   if (!known) return [];
-  const { text, bytes, count, sample, first, min, max, zeros, not_finite, bars, narrowed } = known, read = sample ?? count;
+  const { text, bytes, count, sample, first, min, max, zeros, not_finite, bars, narrowed, within } = known, read = sample ?? count;
   const most = Math.max(...(bars ?? []), 1);
   const chart = bars && draw("svg", { class: "histogram", viewBox: `0 0 ${bars.length * 10} 50`, preserveAspectRatio: "none", role: "img", "aria-label": `Histogram from ${shortNumber(min)} to ${shortNumber(max)}` });
   bars?.forEach((bar, at) => {
     const column = draw("rect", { x: at * 10 + 1, y: 50 - 48 * bar / most, width: 8, height: 48 * bar / most });
-    column.append(draw("title", {}, `${grouped(bar)} from ${shortNumber(min + (max - min) * at / bars.length)}`));
+    column.append(draw("title", {}, max - min + 1 === bars.length ? `${grouped(bar)} of ${min + at}` : `${grouped(bar)} from ${shortNumber(min + (max - min) * at / bars.length)}`));
     chart.append(column);
   });
   const loss = ({ type, infinite, zero, worst }) => {
@@ -68,7 +68,7 @@ function valuesOf(path, opened, title = "Values") {
     return make("div", { class: infinite ? "warning" : "" }, `as ${type}: ${parts.join(", ") || "exact"}`);
   };
   const facts = [
-    make("div", { class: "mono" }, [text, plural(count, "value"), bytes ? size(bytes) : "computed from the parts below"].join(" · ")),
+    make("div", { class: "mono" }, [text, plural(count, "value"), bytes ? size(bytes) : `computed from the parts below${within ? ` in f32, as OpenVINO's CPU plugin does; the file says ${within}` : ""}`].join(" · ")),
     make("div", {}, `${sample ? `of ${grouped(sample)} values, taken evenly: ` : ""}minimum ${shortNumber(min)}, maximum ${shortNumber(max)}, zeros ${percent(zeros / read)}`),
     ...(not_finite ? [make("div", { class: "warning" }, `${plural(not_finite, "value")} infinite or not a number`)] : []),
     ...(chart ? [chart, make("div", { class: "ends mono" }, make("span", {}, shortNumber(min)), make("span", {}, shortNumber(max)))] : []),
@@ -81,7 +81,7 @@ function valuesOf(path, opened, title = "Values") {
 // The values of an input that has no box: as the model computes with them, and then each stored part.
 function storedValues({ held = [], parts = [] }, asked) {
   const shown = (path, isFirst) => asked && held.includes(asked) && values.has(asked) ? path === asked : isFirst && asked && held.includes(asked);
-  if (!parts.length) { const path = held.find((path) => values.has(path)); return path ? valuesOf(path, shown(path, true)) : []; }
+  if (!parts.length) { const path = held.find((path) => values.has(path)); return path ? valuesOf(path, shown(path, true), path === held[0] ? "Values" : "Values as stored") : []; }
   const stored = new Set(parts.map(([path]) => path)), whole = held.find((path) => values.has(path) && !stored.has(path));
   const few = ([path, part]) => values.has(path) ? [] : [make("div", { class: "faint" }, `${part}: `, make("span", { class: "mono" }, last(path)))];
   return [

@@ -327,7 +327,7 @@ impl<'a> GraphCheck<'a> {
         }
     }
 
-    /// Reports values of a constant that a Convert turns into zero or infinity.
+    /// Reports values of a constant that are beyond the range of a Convert's type.
     fn find_destroyed_values(&mut self, layer: &Layer, inputs: &[Option<(&Layer, &OutputPort)>]) {
         let Some(&Some((constant, from))) = inputs.first() else { return };
         let Some(to) = layer.outputs().first().map(OutputPort::element_type) else { return };
@@ -343,8 +343,8 @@ impl<'a> GraphCheck<'a> {
         self.budget -= size;
         let Some(audit) = Audit::of(constant, self.weights, to).filter(|audit| audit.destroyed() > 0) else { return };
         let message = message!(
-            "{} values of `{}` become zero or infinite in the conversion to {}";
-            audit.destroyed(), constant.name(), to
+            "`{}` has values beyond the range of {}: {} of {}";
+            constant.name(), to, audit.destroyed(), audit.values
         );
         let lint = self.lint(Code::DestroyedValues, layer, message);
         let lint = lint.at(self.locate(layer, "data", "destination_type"), Text(audit));

@@ -64,6 +64,9 @@ pub struct Audit {
     /// The largest error of the values that do not overflow.
     #[serde(skip)]
     pub(crate) worst_within: f64,
+    /// True if a value becomes infinite or NaN.
+    #[serde(skip)]
+    pub(super) is_unbounded: bool,
 }
 
 impl Audit {
@@ -137,6 +140,7 @@ impl Audit {
         self.worst_absolute_error = self.worst_absolute_error.max(other.worst_absolute_error);
         self.worst_relative_error = self.worst_relative_error.max(other.worst_relative_error);
         self.worst_within = self.worst_within.max(other.worst_within);
+        self.is_unbounded |= other.is_unbounded;
     }
 
     pub(super) fn add(&mut self, values: &Array, become_of: &Array) {
@@ -226,6 +230,7 @@ impl Audit {
     fn count(&mut self, what: Counter, value: f64, becomes: f64) {
         *what(self) += 1;
         let error = (becomes - value).abs();
+        self.is_unbounded |= !error.is_finite();
         if error.is_finite() {
             self.worst_absolute_error = self.worst_absolute_error.max(error);
             if value != 0.0 {
@@ -306,7 +311,8 @@ impl fmt::Display for Audit {
         }
         if self.worst_absolute_error > 0.0 {
             let percent = Significant(self.worst_relative_error * 100.0);
-            write!(f, "; off by up to {} ({percent} %)", Significant(self.worst_absolute_error))?;
+            let others = if self.is_unbounded { "the others are off" } else { "off" };
+            write!(f, "; {others} by up to {} ({percent} %)", Significant(self.worst_absolute_error))?;
         }
         Ok(())
     }
