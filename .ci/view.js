@@ -141,6 +141,18 @@
   // Each input leads to the layer that it reads.
   expect("inputs lead to their producers", layers.every((node) => node.inputs.every((input) => !input.from || producerOf(node, input)?.path === input.from)));
 
+  // Constant inputs say what they are, and Converts of unknown values why they can lose. Links that look the same have ids.
+  for (const [op, name] of [["Gather", "axis"], ["Range", "step"], ["Transpose", "input_order"]]) {
+    const node = layers.find((node) => node.op === op && node.inputs.at(-1)?.held);
+    if (node) { select(node); expect(`${node.path} has ${name}`, by("details").textContent.includes(`${name}: `)); }
+  }
+  expect("a Convert has the range of its values", layers.every(({ convert }) => !convert?.[2] || /^\d/.test(convert[2]) || convert[2] === UNKNOWN || /its values/.test(convert[4])));
+  for (const node of layers.filter(({ inputs }) => inputs.length > 1).slice(0, 20)) {
+    select(node);
+    const named = [...by("details").querySelectorAll("a.link[title]:not(.told)")].filter(({ title }) => places.has(title));
+    expect(`links of ${node.path} are told apart`, named.every((one) => named.every((other) => one.title === other.title || one.textContent !== other.textContent)));
+  }
+
   // All layers that lead to the results are as many as a plain search finds.
   const ends = data.graphs[0].nodes.filter((node) => node.op === "Result" && !node.only);
   if (ends.length && data.graphs.length === 1 && !data.outline) {
@@ -308,6 +320,11 @@
       expect("the search finds layers by their time", hits[0]?.item === places.get(timed.path) && hits[0].note.includes(micros(timed.us)));
       expect("a kernel leads to its layers", by("side").querySelector(`table a[title="${CSS.escape(timed.path)}"]`));
     }
+    const tables = [...by("side").querySelectorAll("table.times")].slice(0, 2).map((table) => [...table.querySelectorAll("tbody tr")].reduce((sum, { lastChild }) => sum + Number(lastChild.textContent.replaceAll(",", "")), 0));
+    expect("blocks and kinds have all kernels", new Set(tables).size < 2 && (!tables.length || by("side").querySelector("h3").textContent.includes(plural(tables[0], "kernel"))));
+    const fused = data.runs[0].layers.find(({ became, exec }) => became === "fused" && places.has(exec));
+    if (fused) { select(places.get(fused.exec)); expect("a kernel lists the layers that it holds", by("details").querySelector(`div > a[title="${CSS.escape(fused.path)}"]`)); }
+    turn("run");
     const counts = [...by("side").querySelectorAll("summary")].map(({ textContent }) => Number(textContent.match(/^([\d,]+) layers? ran in another type/)?.[1].replaceAll(",", "") ?? 0));
     const own = data.runs.flatMap(({ layers }) => layers).filter(({ path, type }) => type && places.has(path) && typeOf(places.get(path), null) !== type);
     expect("layers that ran in another type are counted", counts.reduce((sum, count) => sum + count, 0) === own.length);
@@ -355,6 +372,9 @@
         expect(`${change.path}: both ends are in view`, seen.every(({ x, w }) => x * view.scale + view.x >= -1 && (x + w) * view.scale + view.x <= canvas.clientWidth + 1) || isPhone);
       }
     }
+    const causes = data.changes.filter(({ follows }) => follows).slice(0, 3);
+    expect("consequences are links", !data.both || causes.every((change) => changeItem(change).querySelectorAll("details a").length === change.consequences.length));
+    expect("arrows to new layers are new", layers.every(({ only, before }) => !only || before.every(({ fate }) => fate === (only === SIDES.before ? "gone" : "new"))));
     tell(null);
     for (let at = 0; at < data.story.length; at++) {
       tell(null);

@@ -237,7 +237,10 @@ impl Source<'_> {
         let limits = self.shapes.symbols.iter().filter_map(|symbol| {
             let (limit, constraint) = self.shapes.limit(symbol)?;
             let demanding = constraint.because.first().filter(|it| it.layer.place.is_model()).map(|it| it.layer.id);
-            Some((limit, symbol.axes.iter().map(|&(id, _)| id).chain(demanding).collect()))
+            let mut ends: Vec<LayerId> = symbol.axes.iter().map(|&(id, _)| id).chain(demanding).collect();
+            ends.sort_unstable();
+            ends.dedup();
+            Some((limit, ends))
         });
         limits.collect()
     }
@@ -505,7 +508,7 @@ impl<'a> Stored<'a> {
     fn numbers(&self, model: &Model) -> Option<Vec<String>> {
         let (first, rest) = self.way.split_first()?;
         let is_plain = self.shaped.is_empty() && rest.iter().all(|layer| ops::kind(layer) == LayerKind::Convert);
-        if !is_plain || values(first) > FEW_VALUES {
+        if !is_plain || !(1..=FEW_VALUES).contains(&values(first)) {
             return None;
         }
         let mut types = self.way.iter().map(|layer| Some(layer.outputs().first()?.element_type()));

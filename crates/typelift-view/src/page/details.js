@@ -6,11 +6,11 @@ function reach(path, at = path, text = path) {
   const node = find(path) ?? find(at);
   return node ? link({ title: path }, path, () => go(node, isHeld(path) ? path : null), text) : make("span", { title: path }, text);
 }
-// Adds the ids to links that look the same but lead to different layers.
+// Adds the ids to links that look the same but lead to different layers, or the paths if layers of several bodies share an id.
 function tellApart(root) {
   for (const same of together([...root.querySelectorAll("a.link[title]:not(.told)")], (it) => it.firstChild.textContent)) {
-    const ids = same.map(({ title }) => places.get(title)?.id ?? stepsAt.get(title)?.id);
-    if (new Set(same.map(({ title }) => title)).size > 1) same.forEach((it, at) => { if (ids[at] !== undefined && !it.children.length) it.append(make("span", { class: "faint" }, ` · id ${ids[at]}`)); });
+    const ids = new Map(same.map(({ title }) => [title, places.get(title)?.id ?? stepsAt.get(title)?.id])), isOwn = new Set(ids.values()).size === ids.size && ![...ids.values()].includes(undefined);
+    if (ids.size > 1) for (const it of same) if (!it.children.length) it.append(make("span", { class: "faint" }, isOwn ? ` · id ${ids.get(it.title)}` : ` · ${brief(it.title)}`));
   }
 }
 const reachNode = (node, text = called(node.path, node.op)) => link({ title: node.path }, node.path, () => go(node), text);

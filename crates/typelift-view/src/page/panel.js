@@ -200,9 +200,11 @@ function mapList() {
   const sum = all.reduce((sum, weight) => sum + weight.bytes, 0);
   const head = all.length ? [make("div", {}, `${size(sum)} of weights: ${all.map((weight) => `${weight.element_type} ${size(weight.bytes)}`).join(", ")}`), precisions(all)] : [make("p", { class: "faint" }, "No weights.")];
   // What all outermost blocks need.
-  const outer = data.graphs[0].groups.filter((group) => group.parent === undefined && !group.only), all1 = (key) => outer.reduce((sum, group) => sum + (group[key] ?? 0), 0), macs = all1("macs");
-  const counts = [plural(data.layers, "layer"), all1("parameters") ? `${grouped(all1("parameters"))} parameters` : "", macs ? operations({ macs, least: outer.some(({ least }) => least) }) : ""];
-  return [...(data.outline ? [make("p", {}, data.outline)] : []), make("div", {}, counts.filter(Boolean).join(" · ")), ...(counts[1] ? [make("div", { class: "faint" }, "parameters are the values of float and quantized weights; single numbers, scales, zero points and integers are not counted")] : []), ...modelEnds("Inputs", "Parameter"), ...modelEnds("Outputs", "Result"), ...ranking(outer, macs), make("h3", {}, "Weights"), ...head, ...(common ? [make("div", { class: "faint" }, `names below leave out ${common}`)] : []), make("ul", {}, ...data.map.map(mapRow)), ...metadata()];
+  const outer = data.graphs[0].groups.filter((group) => group.parent === undefined && !group.only), all1 = (blocks, key) => blocks.reduce((sum, group) => sum + (group[key] ?? 0), 0), macs = all1(outer, "macs");
+  // The MACs of a body are those of the layer around it.
+  const parameters = all1(data.graphs.flatMap(({ groups }) => groups).filter((group) => group.parent === undefined && !group.only), "parameters");
+  const counts = [plural(data.layers, "layer"), parameters ? `${grouped(parameters)} parameters` : "", macs ? operations({ macs, least: outer.some(({ least }) => least) }) : ""];
+  return [...(data.outline ? [make("p", {}, data.outline)] : []), make("div", {}, counts.filter(Boolean).join(" · ")), ...(counts[1] ? [make("div", { class: "faint" }, "parameters are the values of float and quantized weights, and of integers in products; single numbers, scales and zero points are not counted")] : []), ...modelEnds("Inputs", "Parameter"), ...modelEnds("Outputs", "Result"), ...ranking(outer, macs), make("h3", {}, "Weights"), ...head, ...(common ? [make("div", { class: "faint" }, `names below leave out ${common}`)] : []), make("ul", {}, ...data.map.map(mapRow)), ...metadata()];
 }
 
 // The blocks and layers that need most operations, or store most bytes.

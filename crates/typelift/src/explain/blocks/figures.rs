@@ -104,7 +104,9 @@ impl<'a> Figures<'a> {
 
     fn parameters(&self, layer: &Layer, element_type: ElementType) -> u64 {
         let count = layer.outputs().first().and_then(|port| port.shape().element_count()).unwrap_or(0);
-        let is_float = element_type.kind() == Kind::Float && count > 1 && !self.operands.contains(&layer.id());
-        if is_float || self.schemes.contains_key(&layer.id()) { count } else { 0 }
+        let is_float = element_type.kind() == Kind::Float && !self.operands.contains(&layer.id());
+        let mut users = self.graph.users(layer.id()).filter_map(|id| self.graph.layer(id));
+        let is_weight = count > 1 && (is_float || users.any(ops::has_macs));
+        if is_weight || self.schemes.contains_key(&layer.id()) { count } else { 0 }
     }
 }

@@ -52,7 +52,8 @@ pub struct Block {
     pub layers: Vec<LayerId>,
     /// The constants by element type and scheme, the most bytes first. Bytes that constants share count once.
     pub weights: Vec<StoredWeights>,
-    /// The number of weights: values of float constants and codes of quantized ones, without scales and zero points.
+    /// The number of weights: values of float constants and of integers in products, and codes of quantized constants,
+    /// without scales and zero points.
     pub parameters: u64,
     /// The number of tensors computed in each element type, the most frequent first. Constants, tensors computed from
     /// constants alone, and shapes are not counted.
