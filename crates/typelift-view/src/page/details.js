@@ -32,11 +32,12 @@ function ranLines(node) {
     const execOf = ({ exec, path }) => exec ?? path, inKernel = layer.pale && !layer.exec ? [layer] : run.layers.filter((it) => execOf(it) === execOf(layer)), kernel = inKernel.find(({ us }) => us);
     const exec = layer.exec ? `: ${layer.exec}` : "", share = kernel ? `, ${percent(kernel.us / run.us)} of the run` : "";
     const text = kernel === layer ? layer.text + share + exec : layer.text + exec + (kernel ? ` · ${micros(kernel.us)}${share}` : "");
-    const held = inKernel.filter((it) => it !== layer).flatMap(({ path }, at) => [at ? ", " : "", reach(path, path, called(path))]);
+    const [named, placed] = [false, true].map((isPlaced) => inKernel.filter((it) => it !== layer && (it.became === "inside") === isPlaced));
+    const held = [[named, "the kernel also holds "], [placed, "by their place, it also holds "]].filter(([all]) => all.length).map(([all, words]) => make("div", {}, words, ...all.flatMap(({ path }, at) => [at ? ", " : "", reach(path, path, called(path))])));
     const weights = (layer.weights ?? []).map(([stored, used]) => `weights stored as ${stored}, ${stored === used ? "kept" : used === "?" ? "arrive in a type that no name shows" : `arrive as ${used}`}`);
     const before = run.added.filter(({ from, to }) => from && to === node.path).map((added) => `${added.text} after ${last(added.from)}`);
     const lines = [which(at) + text, ...weights, ...before].map((text) => make("div", {}, text));
-    return held.length ? [lines[0], make("div", {}, "the kernel also holds ", ...held), ...lines.slice(1)] : lines;
+    return [lines[0], ...held, ...lines.slice(1)];
   });
 }
 const where = (node) => [node.op, node.id !== null ? `id ${node.id}` : null, node.line ? `line ${node.line}` : null].filter(Boolean).join(" · ");

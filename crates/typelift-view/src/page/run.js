@@ -21,13 +21,13 @@ const FATES = { fused: "fused into others", inside: "inside others, by their pla
 const which = (at) => runs.length > 1 ? `Run ${at + 1}: ` : "";
 function runList() {
   return data.runs.flatMap((run, at) => {
-    const sum = run.us, isTimed = ({ became }) => sum && became === "ran", blocks = timesBy(run.layers.filter(isTimed), ({ path }) => blockOf(path));
+    const sum = run.us, all = run.kernels.reduce((sum, { count }) => sum + count, 0), isTimed = ({ became }) => sum && became === "ran", blocks = timesBy(run.layers.filter(isTimed), ({ path }) => blockOf(path));
     const slowest = (isOne) => run.layers.filter(isOne).sort((a, b) => (b.us ?? 0) - (a.us ?? 0)), ranAs = (type, precision) => slowest(({ text }) => `${text} `.startsWith(`ran as ${type} in ${precision} `));
     const kernels = (sum ? run.kernels : []).map(({ type, precision, count, us }) => ({ name: `${type} ${precision}`, count, us, all: ranAs(type, precision) }));
     const added = [...run.added].sort((a, b) => (b.us ?? 0) - (a.us ?? 0)), ofAdded = total(added), rest = sum - total(blocks) - ofAdded;
     const others = sum - total(kernels);
-    if (others > 0) kernels.push({ name: "Reorder and other layers of the plugin", us: others, count: "" });
-    for (const row of [{ name: ADDED, us: ofAdded, count: added.length }, { name: "other layers of the plugin", us: rest, count: "" }]) if (row.us > 0) blocks.push(row);
+    if (others > 0) kernels.push({ name: "other kernels of the plugin", us: others, count: "" });
+    for (const row of [{ name: ADDED, us: ofAdded, count: added.length }, { name: "other kernels of the plugin", us: rest, count: all - added.length - blocks.reduce((sum, { count }) => sum + count, 0) }]) if (sum && (row.us > 0 || row.count > 0)) blocks.push(row);
     blocks.sort((a, b) => b.us - a.us);
     const ends = ({ from, to, exec }) => from ? [make("span", { class: "faint" }, " between "), reach(from, from, called(from)), " and ", reach(to, to, called(to))] : [make("span", { class: "faint", title: exec }, ` ${last(exec)}`)];
     const fates = together(run.layers, ({ became }) => became), counts = fates.filter(([{ became }]) => FATES[became]);
@@ -37,7 +37,7 @@ function runList() {
     const types = ({ path, type }) => `${typeOf(places.get(path), null)} → ${type}`;
     const retyped = together(run.layers.filter(({ path, type }) => type && places.has(path) && typeOf(places.get(path), null) !== type), types).sort((a, b) => b.length - a.length);
     return [
-      make("h3", {}, `${which(at)}${plural(run.kernels.reduce((sum, { count }) => sum + count, 0), "kernel")}${sum ? `, ${micros(sum)} in all` : ", without times"}`),
+      make("h3", {}, `${which(at)}${plural(all, "kernel")}${sum ? `, ${micros(sum)} in all` : ", without times"}`),
       make("div", {}, `${plural(run.layers.length, "layer")} of the model, constants and outputs aside: ${fates.map((all) => `${grouped(all.length)} ${all[0].became}`).join(", ")}`),
       ...timeTable("Block", blocks, sum, ({ name }) => name?.path ? link({ title: name.path }, name.path, () => go(name), groupName(name)) : name ?? unfolding(groups.length ? "outside of blocks" : "layers of the model", slowest((layer) => isTimed(layer) && !blockOf(layer.path)))),
       ...timeTable("Kernel and type", kernels, sum, ({ name, all = [] }) => all.length ? unfolding(name, all) : name),
