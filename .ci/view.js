@@ -125,7 +125,8 @@
   expect("Back goes back", location.hash === "" ? selected === null : decoded(location.hash.slice(1)) === selected?.path);
 
   // Products of lengths equal the operations, where all lengths are known.
-  for (const node of layers.filter(({ macs, least }) => macs && !least)) {
+  const atSet = new Set(openMacs.map(({ node }) => node));
+  for (const node of layers.filter((node) => node.macs && !atSet.has(node))) {
     const products = macsFormula(node).slice(3).split(" + ").filter(Boolean).map((product) => product.split("·"));
     const sum = products.reduce((all, factors) => all + factors.reduce((product, factor) => product * Number(factor), 1), 0);
     expect(`the formula of ${node.path}`, products.length === 0 || sum === node.macs);
@@ -425,6 +426,17 @@
   if (data.findings.some(({ path }) => path && find(path))) {
     turn("findings");
     for (const item of by("side").querySelectorAll(".finding")) expect("a finding leads to its layer first", data.findings.some(({ path, producers = [] }) => item.querySelector("a")?.title === path || producers.length === 0 && !path));
+  }
+  expect("numbers keep their zeros", [300.2, 1000.5, 450, 0.0301437, 2.5e7, 5.8e-309, "inf"].map(shortNumber).join() === "300.2,1001,450,0.03014,25000000,5.8e-309,inf");
+  lengths.set("n", 7);
+  expect("expressions are Python", ["max(1, (n + 1) // 2) * 3", "-n // 2 + 2 * (n % 4)", "(n == 7) + (n >= 8)", "n or 1", "?"].map(valueOf).join() === "12,2,1,NaN,NaN");
+  lengths.delete("n");
+  const [length] = openLengths, outer = data.before ? [] : data.graphs[0].groups.filter(({ parent }) => parent === undefined), macsOf = () => outer.reduce((sum, { macs = 0 }) => sum + macs, 0), before = macsOf();
+  turn("map");
+  if (length && by(`length-${length}`)) {
+    by(`length-${length}`).value = 2 * lengths.get(length);
+    by(`length-${length}`).dispatchEvent(new Event("change"));
+    expect("the operations follow the lengths", macsOf() > before || outer.every(({ least }) => least));
   }
   expect("a shape without room keeps its numbers", shorter("f32[max(batch, types), past + seq, 16]", 14) === "f32[…, …, 16]" && shorter("f32[?,16]", 14) === "f32[?,16]");
   expect("producers are links", data.findings.every(({ producers = [] }) => producers.every(([, path]) => find(path))) || errors);

@@ -593,7 +593,7 @@ fn node<'a>(
         tensors: names.filter(|name| name != layer.name()).collect(),
         weights,
         macs: macs.count,
-        least: macs.is_least && macs.count > 0,
+        least: macs.is_least,
         end: is_end.then(|| source.model.end_name(layer)).filter(|name| name != layer.name()),
         ..Node::default()
     }

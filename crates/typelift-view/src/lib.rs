@@ -23,6 +23,7 @@ use typelift::explain::blocks::Blocks;
 use typelift::explain::map::{PrecisionMap, Row};
 use typelift::explain::{ChangeKind, Consequence, Diff};
 use typelift::findings::{Diagnostic, LayerRef, Severity, Voice};
+use typelift::shape::Formulas;
 use typelift::{Model, Shapes};
 use typelift_run::execution::Ran;
 
@@ -93,6 +94,9 @@ struct Document<'a> {
     /// True if the graphs contain those of the earlier model.
     both: bool,
     layers: usize,
+    /// The names of open lengths, each with the length at which operations are counted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    lengths: Vec<(String, i64)>,
     /// The layers as a plugin ran them, in one or two runs.
     runs: Vec<ran::Run<'a>>,
     /// The reason why the page shows an outline; `None` if it shows every layer.
@@ -161,6 +165,8 @@ fn map_row<'a>(model: &Model, row: &'a Row) -> MapRow<'a> {
     MapRow { row, at, parts }
 }
 
+/// Lengths at which operations are counted, the preferred one first.
+const USUAL_LENGTHS: [i64; 4] = [224, 64, 16, 4];
 /// A page is not attempted if its estimate exceeds the limit this many times.
 const HOPELESS: usize = 2;
 /// Limit on the findings, and on the changes, of a page.
@@ -294,6 +300,7 @@ impl<'a> Page<'a> {
             before: self.before.map(|before| before.file),
             both: extent == Extent::Both && self.before.is_some(),
             layers: model.walk().map(|(_, graph)| graph.len()).sum(),
+            lengths: self.lengths(),
             runs: self.runs.iter().take(2).map(|run| ran::Run::of(model.graph(), run)).collect(),
             outline: (!is_whole).then(|| outline::message(model, blocks)),
             graphs: self.graphs(parts, &graphs, extent),
@@ -314,6 +321,16 @@ impl<'a> Page<'a> {
             groups: changes.groups,
             more_changes: changes.more,
         }
+    }
+
+    /// A batch counts as 1, the other lengths as the usual one that breaks the fewest constraints.
+    fn lengths(&self) -> Vec<(String, i64)> {
+        let Some(shapes) = self.shapes else { return Vec::new() };
+        let names = Formulas::new(self.model, shapes).names;
+        let all =
+            USUAL_LENGTHS.map(|length| names.iter().map(|it| if it.contains("batch") { 1 } else { length }).collect());
+        let best = all.into_iter().min_by_key(|lengths: &Vec<i64>| shapes.broken(lengths).len()).unwrap_or_default();
+        names.into_iter().zip(best).collect()
     }
 
     fn metadata(&self) -> Vec<(String, Option<String>, Option<String>)> {

@@ -302,6 +302,7 @@ fn a_page_has_limits_and_bounds_of_lengths() {
     assert_eq!(of("x")["limits"], serde_json::json!([["s0 ≥ 2", ["y"]]]));
     assert_eq!(of("y")["limits"], serde_json::json!([["s0 ≥ 2", ["x"]]]));
     assert_eq!(of("i")["outputs"], serde_json::json!([["i64", "[1,..4]"]]));
+    assert_eq!(page["lengths"], serde_json::json!([["s0", 224]]));
 }
 
 /// A page had other fixes than `check`, and none of their commands.

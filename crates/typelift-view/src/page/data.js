@@ -82,19 +82,49 @@ function lengthsOf(text = "") {
   }
   return inner === undefined || inner === "..." ? null : lengths;
 }
-// The products of lengths whose sum is the number of multiply-accumulate operations of a layer, ` = 1·128·512`; empty if they are not known.
-function macsFormula({ op, inputs, outputs, attributes = [] }) {
+// The lengths at which multiply-accumulate operations are counted. The `batch` of one input is that of others.
+const lengths = new Map(data.lengths ?? []), leaderOf = (name) => [...lengths.keys()].find((other) => name === other || name.replace(/_\d+$/, "").endsWith("_" + other));
+// The lengths that formulas have, each with its equals.
+const leaders = (products) => [...new Set(products.flat(2).flatMap((factor) => factor.match(/[a-z_]\w*/gi) ?? []).filter((name) => lengths.has(name)).map(leaderOf))];
+const atLengths = (names) => names.length ? ` at ${names.map((name) => `${name} ${lengths.get(name)}`).join(", ")}` : "";
+// The value of an expression over lengths, `max(1, (n + 1) // 2)`; NaN if it is not known.
+function valueOf(text) {
+  const words = text.match(/\w+|\/\/|[<>=]=|\S/g) ?? [], operators = [{ "==": (a, b) => Number(a === b), ">=": (a, b) => Number(a >= b), "<=": (a, b) => Number(a <= b) }, { "+": (a, b) => a + b, "-": (a, b) => a - b }, { "*": (a, b) => a * b, "//": (a, b) => Math.floor(a / b), "%": (a, b) => a - b * Math.floor(a / b) }];
+  let at = 0;
+  const takes = (word) => words[at] === word && ++at > 0;
+  const value = (level = 0) => {
+    if (level < operators.length) {
+      let left = value(level + 1);
+      for (let act; (act = operators[level][words[at]]);) { at++; left = act(left, value(level + 1)); }
+      return left;
+    }
+    if (takes("-")) return -value(level);
+    const word = takes("(") ? "(" : words[at++], choice = { max: Math.max, min: Math.min }[word];
+    if (word !== "(" && !(choice && takes("("))) return /^\d+$/.test(word) ? Number(word) : lengths.get(word) ?? NaN;
+    const list = [value()];
+    while (takes(",")) list.push(value());
+    return takes(")") ? (choice ?? Math.max)(...list) : NaN;
+  };
+  const found = value();
+  return at === words.length ? found : NaN;
+}
+// The products of lengths whose sum is the number of multiply-accumulate operations of a layer; null if they are not known.
+function macsProducts({ op, inputs, outputs, attributes = [] }) {
   const [out, ...dims] = [outputs[0]?.join(""), ...inputs.map(({ text }) => text)].map(lengthsOf), [a, b, c] = dims, is = (name) => attributes.some(([known, value]) => known === name && value === "true");
-  if (!a || !b || !out) return "";
+  if (!a || !b || !out) return null;
   // The common length of a product is known from either side.
   const [one, other] = [a.at(is("transpose_a") && a.length > 1 ? -2 : -1), b.at(is("transpose_b") || b.length < 2 ? -1 : -2)], rows = a.slice(0, -1);
   // Recurrent layers multiply the input and the state by one matrix each.
   const first = { LSTMCell: 3, LSTMSequence: 4, GRUCell: 2, RNNCell: 2, GRUSequence: 3, RNNSequence: 3 }[op], matrices = first && [dims[first], dims[first + 1]];
-  const products = matrices ? matrices.every(Boolean) && matrices.map((matrix) => [...rows, ...matrix]) : {
+  return matrices ? matrices.every(Boolean) && matrices.map((matrix) => [...rows, ...matrix]) : {
     MatMul: [[...out, /^\d+$/.test(other) ? other : one]], Convolution: [[...out, ...b.slice(1)]], GroupConvolution: [[...out, ...b.slice(2)]], ConvolutionBackpropData: [[...a, ...b.slice(1)]], GroupConvolutionBackpropData: [[...a, ...b.slice(2)]],
     ScaledDotProductAttention: c && [a, c].map((values) => [...rows, b.at(-2), values.at(-1)]),
   }[op];
-  return products ? ` = ${products.map((factors) => factors.map((factor) => /^\w+$|^\?$/.test(factor) ? factor : `(${factor})`).join("·")).join(" + ")}` : "";
+}
+// The number as a formula, ` = 1·128·512`, with the lengths that it is of.
+function macsFormula(node) {
+  const products = macsProducts(node);
+  return products ? ` = ${products.map((factors) => factors.map((factor) => /^\w+$|^\?$/.test(factor) ? factor : `(${factor})`).join("·")).join(" + ")}${atLengths(leaders(products))}` : "";
 }
 // The bytes of a tensor, if its shape is known.
 function tensorBytes(type, shape) {
@@ -213,6 +243,21 @@ function gather(graph) {
   graph.boxes = graph.nodes.length;
 }
 data.graphs.forEach(gather);
+// Layers whose number of operations depends on lengths.
+const openMacs = layers.filter(({ least }) => least).map((node) => ({ node, macs: node.macs ?? 0, products: macsProducts(node) }));
+const openLengths = leaders(openMacs.map(({ products }) => products || []));
+const openGroups = data.graphs.flatMap(({ groups }) => groups).filter(({ least }) => least && openMacs.length);
+function countMacs() {
+  for (const { node, macs, products } of openMacs) {
+    const count = (products || [[""]]).reduce((sum, factors) => sum + factors.reduce((all, factor) => all * valueOf(factor), 1), 0);
+    [node.macs, node.least] = Number.isNaN(count) ? [macs, true] : [count, false];
+  }
+  for (const group of openGroups) {
+    const own = group.members.filter(({ only }) => only !== SIDES.before || group.only === SIDES.before);
+    [group.macs, group.least] = [own.reduce((sum, { macs = 0 }) => sum + macs, 0), own.some(({ least }) => least)];
+  }
+}
+countMacs();
 for (const node of layers) if (node.bodies.length) node.items = node.bodies;
 // The layer that an input reads. Arrows are in the order of the inputs with a box; several layers can have one path.
 const producerOf = (node, input) => node.before.filter(({ only }) => only !== (node.only === SIDES.before ? "after" : "before"))[node.inputs.filter(({ from }) => from).indexOf(input)]?.from;

@@ -171,7 +171,7 @@ function groupFacts(group) {
   const weights = (group.weights ?? []).map(([element_type, bytes]) => ({ element_type, bytes })), sum = weights.reduce((sum, { bytes }) => sum + bytes, 0);
   const computed = computedIn(group).map(([type, count]) => `${type} ${grouped(count)}`).join(", ");
   return [
-    make("div", { class: "faint" }, [plural(group.layers, "layer"), group.parameters ? `${grouped(group.parameters)} parameters` : null, group.macs ? operations(group) : null].filter(Boolean).join(" · ")),
+    make("div", { class: "faint" }, [plural(group.layers, "layer"), group.parameters ? `${grouped(group.parameters)} parameters` : null, group.macs ? operations(group) + (openGroups.includes(group) ? atLengths(openLengths) : "") : null].filter(Boolean).join(" · ")),
     ...(weights.length ? [precisions(weights), make("div", { class: "mono" }, `stored ${size(sum)}: ${weights.map((weight) => `${weight.element_type} ${size(weight.bytes)}`).join(", ")}`)] : []),
     ...(computed ? [make("div", { class: "mono" }, computedWord + computed)] : []),
     ...(group.differs ?? []).map((text) => make("div", { class: differsClass(text) }, ofModel(text))),

@@ -204,7 +204,23 @@ function mapList() {
   // The MACs of a body are those of the layer around it.
   const parameters = all1(data.graphs.flatMap(({ groups }) => groups).filter((group) => group.parent === undefined && !group.only), "parameters");
   const counts = [plural(data.layers, "layer"), parameters ? `${grouped(parameters)} parameters` : "", macs ? operations({ macs, least: outer.some(({ least }) => least) }) : ""];
-  return [...(data.outline ? [make("p", {}, data.outline)] : []), make("div", {}, counts.filter(Boolean).join(" · ")), ...(counts[1] ? [make("div", { class: "faint" }, "parameters are the values of float and quantized weights, and of integers in products; single numbers, scales and zero points are not counted")] : []), ...modelEnds("Inputs", "Parameter"), ...modelEnds("Outputs", "Result"), ...ranking(outer, macs), make("h3", {}, "Weights"), ...head, ...(common ? [make("div", { class: "faint" }, `names below leave out ${common}`)] : []), make("ul", {}, ...data.map.map(mapRow)), ...metadata()];
+  return [...(data.outline ? [make("p", {}, data.outline)] : []), make("div", {}, counts.filter(Boolean).join(" · ")), ...(openLengths.length ? [make("div", { class: "lengths" }, "at ", ...openLengths.map(lengthField))] : []), ...(counts[1] ? [make("div", { class: "faint" }, "parameters are the values of float and quantized weights, and of integers in products; single numbers, scales and zero points are not counted")] : []), ...modelEnds("Inputs", "Parameter"), ...modelEnds("Outputs", "Result"), ...ranking(outer, macs), make("h3", {}, "Weights"), ...head, ...(common ? [make("div", { class: "faint" }, `names below leave out ${common}`)] : []), make("ul", {}, ...data.map.map(mapRow)), ...metadata()];
+}
+
+// A length that can be set. The numbers of operations follow.
+function lengthField(name) {
+  const field = make("input", { type: "number", id: `length-${name}`, min: 1, value: lengths.get(name) });
+  field.addEventListener("change", () => {
+    const isOpen = by("ranking").open;
+    for (const other of lengths.keys()) if (leaderOf(other) === name) lengths.set(other, Math.max(1, Math.round(Number(field.value))));
+    countMacs();
+    side();
+    by("ranking").open = isOpen;
+    by(`length-${name}`).focus();
+    if (selected) details(selected);
+    refresh();
+  });
+  return make("label", {}, `${name} `, field, " ");
 }
 
 // The blocks and layers that need most operations, or store most bytes.
@@ -217,7 +233,7 @@ function ranking(blocks, macs) {
   const row = ({ item, macs: own, bytes }) => make("tr", {}, make("td", {}, link({ title: item.path }, item.path, () => go(item), item.kind === "group" ? groupName(item) : called(item.path, item.op))), make("td", { class: "number", title: item.kind === "layer" ? macsFormula(item) : "" }, own ? operations(item).replace("at least", "≥").replace(" MACs", "") : ""), make("td", { class: "number" }, own ? percent(own / macs) : ""), make("td", { class: "number" }, bytes ? size(bytes) : ""));
   const head = (title) => make("tr", {}, make("th", { scope: "col" }, title), ...[["macs", "MACs"], ["", "share"], ["bytes", "weights"]].map(([key, text]) => make("th", { scope: "col", ...(key ? { "aria-sort": ranked === key ? "descending" : "none" } : {}) }, key ? make("button", { onclick: () => { ranked = key; side(); by("ranking").open = true; } }, text) : text)));
   const table = (title, items) => items.length ? [make("table", { class: "times" }, make("thead", {}, head(title)), make("tbody", {}, ...rows(items).slice(0, SHOWN_RANKS).map(row)))] : [];
-  return [make("details", { id: "ranking" }, make("summary", {}, "Where the MACs and bytes are"), ...table("Block", blocks), ...table("Layer", data.graphs[0].nodes.filter(({ layers }) => layers === undefined)))];
+  return [make("details", { id: "ranking" }, make("summary", {}, "Where the MACs and bytes are", make("span", { class: "faint" }, atLengths(openLengths))), ...table("Block", blocks), ...table("Layer", data.graphs[0].nodes.filter(({ layers }) => layers === undefined)))];
 }
 
 // The inputs or outputs of the model, by name with types.
