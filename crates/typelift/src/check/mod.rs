@@ -34,7 +34,7 @@ use crate::base::hash::{HashMap, HashSet};
 use crate::base::progress::poll;
 use crate::base::span::Span;
 use crate::findings::{About, Cause, Code, Diagnostic, LayerRef, Message, Severity, Text, message};
-use crate::model::graph::{Attribute, Graph, IrVersion, Layer, LayerId, Model, OutputPort, Place, Start};
+use crate::model::graph::{Attribute, Graph, IrVersion, Layer, Model, OutputPort, Place, Start};
 use crate::model::weights::Weights;
 use crate::ops::{self, Feature, LayerKind, Operation, Release, Requirement, Requirements};
 use crate::symbols::Shapes;
@@ -273,10 +273,10 @@ impl<'a> GraphCheck<'a> {
     /// Reports references that are no XML entities, and `&` without a reference.
     fn find_bare_ampersands(&mut self, model: &Model) {
         let text = self.source;
-        if text.contains("<!ENTITY") {
+        let mut bare = memchr::memchr_iter(b'&', text.as_bytes()).filter(|&at| !is_entity(&text[at..])).peekable();
+        if bare.peek().is_none() || text.contains("<!ENTITY") {
             return;
         }
-        let bare = memchr::memchr_iter(b'&', text.as_bytes()).filter(|&at| !is_entity(&text[at..]));
         let bare: Vec<_> = bare.take(MAX_BARE).filter(|&at| !is_in_comment(&text[..at])).take(PLACES).collect();
         for at in bare {
             let word: String = text[at + 1..].chars().take_while(char::is_ascii_alphanumeric).collect();
@@ -511,18 +511,6 @@ fn is_kept(layer: &Layer) -> bool {
         Some(_) => layer.start().is_some(),
         None => layer.outputs().is_empty(),
     }
-}
-
-/// Marks layers and all their producers. Returns the number of newly marked ones.
-fn mark_upstream(graph: &Graph, from: impl IntoIterator<Item = LayerId>, marked: &mut HashSet<LayerId>) -> usize {
-    let mut pending: Vec<_> = from.into_iter().collect();
-    let before = marked.len();
-    while let Some(id) = pending.pop() {
-        if marked.insert(id) {
-            pending.extend(graph.sources(id));
-        }
-    }
-    marked.len() - before
 }
 
 /// The keys that have several values, each with these values, in the order of first occurrence.

@@ -4,7 +4,7 @@ use typelift_promote::ElementType;
 
 use super::Edit;
 use crate::base::hash::HashSet;
-use crate::model::graph::{EditError, Graph, Input, Layer, LayerId, Model, NewLayer, Output};
+use crate::model::graph::{EditError, Graph, Input, Layer, LayerId, LayerMap, Model, NewLayer, Output};
 use crate::model::shape::{Dim, Shape, TensorType};
 use crate::ops::{self, LayerKind};
 
@@ -33,16 +33,10 @@ impl Model {
 /// no Assign depends do not count, because OpenVINO drops them.
 pub(crate) fn variables(graph: &Graph, kind: LayerKind) -> HashSet<String> {
     let starts = graph.unordered().filter(|layer| matches!(ops::kind(layer), LayerKind::Result | LayerKind::Assign));
-    let mut pending: Vec<_> = starts.map(Layer::id).collect();
-    let (mut seen, mut found) = (HashSet::default(), HashSet::default());
-    while let Some(id) = pending.pop() {
-        let Some(layer) = graph.layer(id).filter(|_| seen.insert(id)) else { continue };
-        if ops::kind(layer) == kind {
-            found.extend(layer.attribute("variable_id").map(str::to_owned));
-        }
-        pending.extend(graph.sources(id));
-    }
-    found
+    let mut read = LayerMap::new(graph);
+    graph.mark_upstream(starts.map(Layer::id), &mut read);
+    let own = graph.unordered().filter(|layer| ops::kind(layer) == kind && read.get(layer.id()).is_some());
+    own.filter_map(|layer| layer.attribute("variable_id").map(str::to_owned)).collect()
 }
 
 /// The input that gives the length of the variables' first axis, and that length once a layer computes it.

@@ -7,7 +7,7 @@ use super::evaluate::Bounds;
 use super::{BodyInput, Context, Fault, Given, LayerKind, Operation, kind};
 use crate::base::hash::{HashMap, HashSet};
 use crate::findings::{Code, Message, Text, described, message};
-use crate::model::graph::{Body, Direction, Graph, Layer, LayerId, Output, OutputPort, PortMapEntry};
+use crate::model::graph::{Body, Direction, Graph, Layer, LayerId, LayerMap, Output, OutputPort, PortMapEntry};
 use crate::model::shape::{Dim, Shape, TensorType};
 
 pub(super) const ROWS: &[Operation] = &[
@@ -199,8 +199,8 @@ fn tensor_iterator(cx: &mut Context) -> Result<(), Fault> {
         return Err(invalid("the port map of this TensorIterator has no output"));
     }
     let used = leading_to_results(&cx.bodies[joints.body].graph);
-    let mut inside = used.iter().filter_map(|&id| cx.bodies[joints.body].graph.layer(id));
-    if let Some(inner) = inside.find(|layer| kind(layer) == LayerKind::TensorIterator) {
+    let is_inner = |layer: &&Layer| kind(layer) == LayerKind::TensorIterator && used.get(layer.id()).is_some();
+    if let Some(inner) = cx.bodies[joints.body].graph.unordered().find(is_inner) {
         return Err(invalid(
             message!("the body of this TensorIterator contains the TensorIterator `{}`"; inner.name()),
         )
@@ -210,7 +210,7 @@ fn tensor_iterator(cx: &mut Context) -> Result<(), Fault> {
     let mut given = joints.given(cx, BodyLink::cut)?;
     // OpenVINO keeps the declared element types of the body here. It ignores Parameters on which no Result depends.
     given.values_mut().for_each(|input| input.element_type = None);
-    given.retain(|parameter, _| used.contains(parameter));
+    given.retain(|parameter, _| used.get(*parameter).is_some());
     let mut iterations = None;
     for entrance in &joints.inputs {
         let Some(Slices { axis, start, end, part_size }) = entrance.slices else { continue };
@@ -249,15 +249,10 @@ fn tensor_iterator(cx: &mut Context) -> Result<(), Fault> {
 /// Maximum number of layers that a fix lists.
 const SHOWN: usize = 8;
 
-fn leading_to_results(graph: &Graph) -> HashSet<LayerId> {
+fn leading_to_results(graph: &Graph) -> LayerMap<()> {
     let results = graph.unordered().filter(|layer| kind(layer) == LayerKind::Result);
-    let mut pending: Vec<_> = results.map(Layer::id).collect();
-    let mut used = HashSet::default();
-    while let Some(id) = pending.pop() {
-        if used.insert(id) {
-            pending.extend(graph.sources(id));
-        }
-    }
+    let mut used = LayerMap::new(graph);
+    graph.mark_upstream(results.map(Layer::id), &mut used);
     used
 }
 

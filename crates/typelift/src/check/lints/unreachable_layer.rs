@@ -1,9 +1,8 @@
 //! Lint: layers on which no Result or Assign depends.
 
-use crate::base::hash::HashSet;
-use crate::check::{GraphCheck, is_kept, mark_upstream};
+use crate::check::{GraphCheck, is_kept};
 use crate::findings::{Code, message};
-use crate::model::graph::{Graph, Layer};
+use crate::model::graph::{Graph, Layer, LayerMap};
 
 /// Reports layers that OpenVINO drops. Of a chain of such layers only the last one is reported.
 pub(super) fn find(check: &mut GraphCheck<'_>, graph: &Graph) {
@@ -11,15 +10,15 @@ pub(super) fn find(check: &mut GraphCheck<'_>, graph: &Graph) {
     if graph.unordered().any(|layer| layer.broken) {
         return;
     }
-    let mut reached = HashSet::default();
+    let mut reached = LayerMap::new(graph);
     let kept = graph.unordered().filter(|layer| is_kept(layer)).map(Layer::id);
-    mark_upstream(graph, kept, &mut reached);
-    let unreached: Vec<_> = graph.unordered().filter(|layer| !reached.contains(&layer.id())).collect();
+    graph.mark_upstream(kept, &mut reached);
+    let unreached: Vec<_> = graph.unordered().filter(|layer| reached.get(layer.id()).is_none()).collect();
     for layer in unreached {
         if graph.users(layer.id()).next().is_some() {
             continue;
         }
-        let more = mark_upstream(graph, [layer.id()], &mut reached) - 1;
+        let more = graph.mark_upstream([layer.id()], &mut reached) - 1;
         let message = message!("no Result depends on `{}`: OpenVINO drops it"; layer.name());
         let mut lint = check.lint(Code::UnreachableLayer, layer, message);
         lint = lint.at(check.locate(layer, "layer", "name"), "no layer uses its outputs");

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::model::graph::{Graph, Layer, LayerId, LayerMap};
+use crate::model::graph::{Graph, Layer, LayerId, LayerMap, numeric_words};
 use crate::ops::{self, LayerKind};
 
 pub(crate) const SEPARATORS: [char; 2] = ['.', '/'];
@@ -134,16 +134,7 @@ pub(crate) fn plain(name: &str) -> &str {
 
 /// The start of a name that ends after its last numeric word: `m.layers.3.` of `m.layers.3.mlp/Add`.
 fn numbered(name: &str) -> &str {
-    let (mut start, mut end) = (0, 0);
-    for part in name.split_inclusive(SEPARATORS) {
-        start += part.len();
-        let word = part.trim_end_matches(SEPARATORS);
-        let is_number = !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
-        if word.len() < part.len() && start > part.len() && is_number {
-            end = start;
-        }
-    }
-    &name[..end]
+    numeric_words(name).last().map_or("", |end| &name[..=end])
 }
 
 fn common<'a>(one: &'a str, other: &str) -> &'a str {

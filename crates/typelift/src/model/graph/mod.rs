@@ -36,7 +36,7 @@ pub(crate) use layer::{
 };
 pub(crate) use layer_map::LayerMap;
 pub(crate) use model::{IrVersion, Model, OutputConstraints};
-pub(crate) use names::{Names, numbered_prefix};
+pub(crate) use names::{Names, numbered_prefix, numeric_words};
 pub(crate) use place::Place;
 pub(crate) use text::Text;
 pub(crate) use verify::Violation;
@@ -336,6 +336,18 @@ impl Graph {
     pub(crate) fn sources(&self, id: LayerId) -> impl Iterator<Item = LayerId> {
         let wires = self.node(id).into_iter().flat_map(|node| self.storage.edges_directed(node, Incoming));
         wires.filter(|edge| !edge.weight().gone).map(|edge| self.storage[edge.source()].id)
+    }
+
+    /// Marks layers and all that they depend on. Returns the number of newly marked ones.
+    pub(crate) fn mark_upstream(&self, from: impl IntoIterator<Item = LayerId>, marked: &mut LayerMap<()>) -> usize {
+        let (mut pending, mut count) = (Vec::from_iter(from), 0);
+        while let Some(id) = pending.pop() {
+            if marked.insert(id, ()).is_none() {
+                count += 1;
+                pending.extend(self.sources(id));
+            }
+        }
+        count
     }
 
     pub(crate) fn wires_into(&self, id: LayerId) -> impl Iterator<Item = &Wire> {

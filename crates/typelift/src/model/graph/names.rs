@@ -133,16 +133,18 @@ impl Graph {
 /// ```
 #[must_use]
 pub fn numbered_prefix(name: &str) -> Option<&str> {
+    numeric_words(name).next().map(|end| &name[..end])
+}
+
+/// The ends of the words of a name that are numbers: not the first word, and not the last.
+pub(crate) fn numeric_words(name: &str) -> impl Iterator<Item = usize> {
     let mut start = 0;
-    for part in name.split_inclusive(['.', '/']) {
-        let word = part.trim_end_matches(['.', '/']);
-        let end = start + word.len();
-        if start > 0 && !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit()) && end < name.len() {
-            return Some(&name[..end]);
-        }
-        start += part.len();
-    }
-    None
+    let ends = name.bytes().enumerate().filter(|(_, byte)| matches!(byte, b'.' | b'/'));
+    ends.filter_map(move |(end, _)| {
+        let from = std::mem::replace(&mut start, end + 1);
+        let is_number = from > 0 && from < end && name.as_bytes()[from..end].iter().all(u8::is_ascii_digit);
+        is_number.then_some(end)
+    })
 }
 
 #[cfg(test)]

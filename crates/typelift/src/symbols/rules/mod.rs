@@ -16,9 +16,9 @@ use smallvec::SmallVec;
 use super::expression::{Arena, Expr};
 use super::walk::{Dims, Length, Tensor, Value, Walk, reason};
 use super::{Noticed, Reads, Reason};
-use crate::base::hash::{HashMap, HashSet};
+use crate::base::hash::HashMap;
 use crate::infer::Probe;
-use crate::model::graph::{Graph, Layer, LayerId, Output, OutputPort, Start};
+use crate::model::graph::{Graph, Layer, LayerMap, Output, OutputPort, Start};
 use crate::model::shape::{Dim as Interval, Shape};
 use crate::ops::common::normalize_axis;
 use crate::ops::{self, AttributeValues, Attributes, LayerKind, Operation, Subject};
@@ -42,7 +42,7 @@ pub(super) fn visit(walk: &mut Walk, graph: &Graph) {
     let Ok(order) = graph.topological_order() else { return };
     let (read, is_silent) = (read_layers(graph), walk.is_silent);
     for id in order {
-        walk.is_silent = is_silent || !read.contains(&id);
+        walk.is_silent = is_silent || read.get(id).is_none();
         let Some(layer) = graph.layer(id) else { continue };
         let Some(operation) = layer.operation() else {
             walk.keep_inferred(layer);
@@ -58,15 +58,10 @@ pub(super) fn visit(walk: &mut Walk, graph: &Graph) {
 }
 
 /// The layers on which a Result or an Assign depends. OpenVINO drops the others, so they demand nothing.
-fn read_layers(graph: &Graph) -> HashSet<LayerId> {
+fn read_layers(graph: &Graph) -> LayerMap<()> {
     let sinks = graph.unordered().filter(|layer| layer.start().is_some_and(|start| start != Start::Parameter));
-    let mut pending: Vec<LayerId> = sinks.map(Layer::id).collect();
-    let mut read = HashSet::default();
-    while let Some(id) = pending.pop() {
-        if read.insert(id) {
-            pending.extend(graph.sources(id));
-        }
-    }
+    let mut read = LayerMap::new(graph);
+    graph.mark_upstream(sinks.map(Layer::id), &mut read);
     read
 }
 
