@@ -32,7 +32,7 @@ impl Shapes {
     /// 32`, with the constraint that says most. `None` if every length does.
     pub fn limit(&self, symbol: &Symbol) -> Option<(String, &Constraint)> {
         let at = self.symbols.iter().position(|it| std::ptr::eq(it, symbol))?;
-        let tests = self.alone(at);
+        let tests = Some(self.alone(at)).filter(|tests| !tests.is_empty())?;
         let fit = described(&self.fits(at, &tests));
         let decides = tests.iter().find(|it| described(&self.fits(at, &[it])) == fit);
         let decides = decides.or(tests.first()).copied()?;
@@ -47,7 +47,8 @@ impl Shapes {
 
     pub(crate) fn only(&self, symbol: &Symbol) -> Option<i64> {
         let at = self.symbols.iter().position(|it| std::ptr::eq(it, symbol))?;
-        self.fits(at, &self.alone(at)).only()
+        let tests = Some(self.alone(at)).filter(|tests| !tests.is_empty())?;
+        self.fits(at, &tests).only()
     }
 
     /// The constraints that name only this symbol.

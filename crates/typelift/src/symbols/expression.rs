@@ -534,6 +534,9 @@ impl Arena {
 
     pub(super) fn broadcasts(&mut self, a: Expr, b: Expr) -> Option<Expr> {
         let one = self.number(1);
+        if a == b || a == one || b == one {
+            return Some(one);
+        }
         let tests = [self.equal(a, b)?, self.equal(a, one)?, self.equal(b, one)?];
         self.any(&tests)
     }
@@ -696,7 +699,7 @@ impl Arena {
         text
     }
 
-    fn write(&self, expr: Expr, names: Names<'_>, around: Level, text: &mut String) {
+    pub(super) fn write(&self, expr: Expr, names: Names<'_>, around: Level, text: &mut String) {
         let level = self.level(expr);
         if level < around {
             text.push('(');
@@ -817,7 +820,7 @@ impl Arena {
 
 /// How strongly an expression binds, in Python's order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Level {
+pub(super) enum Level {
     Or,
     And,
     Not,

@@ -22,7 +22,7 @@ mod walk;
 
 use std::fmt;
 
-use self::expression::{Arena, Expr, Names};
+use self::expression::{Arena, Expr, Level, Names};
 use self::walk::Walk;
 use crate::base::hash::HashMap;
 use crate::base::span::Span;
@@ -199,14 +199,21 @@ impl Shapes {
     /// produces the tensor.
     pub fn text(&self, tensor: Output, port: &OutputPort) -> String {
         let Some(dims) = self.tensors.get(&tensor) else { return port.shape().to_string() };
-        let inferred = |at: usize| Some(port.shape().dims()?.get(at)?.to_string());
-        let dims = dims.iter().enumerate().map(|(at, dim)| match dim {
-            Some(dim) => self.arena.text(*self.brief.get(dim).unwrap_or(dim), &|symbol| &self.any(symbol).name),
-            None => inferred(at).unwrap_or_else(|| "?".to_owned()),
-        });
-        let dims: Vec<String> = dims.collect();
-        let between = if dims.iter().any(|dim| dim.contains(' ')) { ", " } else { "," };
-        format!("[{}]", dims.join(between))
+        let mut text = "[".to_owned();
+        for (at, dim) in dims.iter().enumerate() {
+            text.push_str(if at == 0 { "" } else { ", " });
+            match (dim, port.shape().dims().and_then(|dims| dims.get(at))) {
+                (Some(dim), _) => {
+                    let names: Names<'_> = &|symbol| &self.any(symbol).name;
+                    self.arena.write(*self.brief.get(dim).unwrap_or(dim), names, Level::Or, &mut text);
+                }
+                (None, Some(inferred)) => text.push_str(&inferred.to_string()),
+                (None, None) => text.push('?'),
+            }
+        }
+        // Only dimensions with spaces need one between them.
+        text = if text.matches(' ').count() < dims.len() { text.replace(' ', "") } else { text };
+        text + "]"
     }
 
     fn dims_with(&self, tensor: Output, names: Names<'_>) -> Option<Vec<String>> {

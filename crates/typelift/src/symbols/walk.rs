@@ -196,7 +196,10 @@ impl<'m> Walk<'m> {
             return tensor;
         }
         let Tensor { mut dims, mut value, last } = tensor;
-        if let Some(list) = &mut dims {
+        // Nearly all dimensions stay what they are, and are not copied.
+        if let Some(list) = &mut dims
+            && list.iter().any(|&dim| self.resolve(dim) != dim)
+        {
             for dim in Rc::make_mut(list) {
                 *dim = self.resolve(*dim);
             }
