@@ -1,9 +1,11 @@
 //! Tensors with the explanations of their types and the data paths of their values.
 
 use std::borrow::Cow;
+use std::rc::Rc;
 
 use foldhash::HashMap;
 use serde::{Serialize, Serializer};
+use typelift::explain::Rule;
 use typelift::findings::LayerRef;
 use typelift::graph::{LayerMap, Place};
 use typelift::ops::{self, Conversion};
@@ -17,7 +19,8 @@ pub(crate) struct Step<'a> {
     path: Cow<'a, str>,
     op: &'a str,
     output: usize,
-    rule: String,
+    /// Shared by equal rules.
+    rule: Rc<str>,
     element_type: &'static str,
     /// The inputs that affect its type, each with its step.
     from: Vec<(Option<usize>, usize)>,
@@ -33,7 +36,7 @@ pub(crate) struct Step<'a> {
 impl Serialize for Step<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { id, path, op, output, rule, element_type, from, before, next, stored, loses } = self;
-        (id, path, op, output, rule, element_type, from, before, next, stored, loses).serialize(serializer)
+        (id, path, op, output, &**rule, element_type, from, before, next, stored, loses).serialize(serializer)
     }
 }
 
@@ -45,7 +48,8 @@ pub(crate) fn steps<'a>(model: &'a Model, graphs: &Graphs<'a>) -> Vec<Step<'a>> 
     for (at, step) in derivation.steps.iter().enumerate().filter(|(_, step)| step.output == 0) {
         firsts.get_mut(&step.layer.place).and_then(|firsts| firsts.insert(step.layer.id, at));
     }
-    let steps = derivation.steps.iter().filter_map(|step| {
+    let mut rules = HashMap::<Rule, Rc<str>>::default();
+    let steps = derivation.steps.into_iter().filter_map(|step| {
         let LayerRef { place, id, .. } = &step.layer;
         let ((graph, ways), firsts) = (graphs.get(place)?, firsts.get(place)?);
         let layer = graph.layer(*id)?;
@@ -61,9 +65,9 @@ pub(crate) fn steps<'a>(model: &'a Model, graphs: &Graphs<'a>) -> Vec<Step<'a>> 
             path: path(place, layer),
             op: layer.ty(),
             output: step.output,
-            rule: step.rule.to_string(),
+            rule: rules.entry(step.rule).or_insert_with_key(|rule| rule.to_string().into()).clone(),
             element_type: step.element_type.name(),
-            from: step.from.iter().map(|premise| (premise.input, premise.step)).collect(),
+            from: step.from.into_iter().map(|premise| (premise.input, premise.step)).collect(),
             before: before.and_then(number),
             next: ways.next(tensor).and_then(number),
             stored: ways.is_stored(tensor).then(|| step.shape.to_string()),

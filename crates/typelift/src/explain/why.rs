@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
-use std::rc::Rc;
 
 use serde::Serialize;
 use smallvec::SmallVec;
@@ -92,7 +91,7 @@ pub struct Premise {
 }
 
 /// Rule that decides an element type.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 #[non_exhaustive]
 pub enum Rule {
@@ -229,8 +228,8 @@ struct PathSearch<'a> {
     lines: Lines,
     /// Results of the rule of the current layer.
     answers: Option<((usize, LayerId), Answers)>,
-    /// Results of rules with changes. The layers of sibling blocks ask the same questions.
-    trials: HashMap<Question<'a>, Rc<Trials>>,
+    /// What decides the types of earlier tensors. The layers of sibling blocks ask the same questions.
+    decided: HashMap<Question<'a>, (Rule, Vec<usize>)>,
 }
 
 impl<'a> PathSearch<'a> {
@@ -248,7 +247,7 @@ impl<'a> PathSearch<'a> {
             model,
             lines: Lines::new(model.source().clone()),
             answers: None,
-            trials: HashMap::default(),
+            decided: HashMap::default(),
         };
         search.open();
         search
@@ -333,7 +332,8 @@ impl<'a> PathSearch<'a> {
         (rule, tensors.filter_map(|(input, tensor)| self.visit(Some(input), scope, tensor)).collect())
     }
 
-    /// Finds the inputs and attributes that decide the type of an output, by applying the rule with other types.
+    /// Finds the inputs and attributes that decide the type of an output. A rule that accepted a layer is not applied to
+    /// another one that has the same facts and the same type.
     fn ask(
         &mut self,
         scope: usize,
@@ -345,10 +345,35 @@ impl<'a> PathSearch<'a> {
         if operation.kind == LayerKind::Assign {
             return (Rule::Input { input: 0 }, vec![0]);
         }
-        let StepGraph { graph, probe, .. } = &mut self.scopes[scope];
-        let ports = graph.tensors(layer.id());
+        let known = layer.outputs().get(port).map_or(ElementType::Dynamic, OutputPort::element_type);
+        if let Some(setting) = sole_attribute(layer, operation, known) {
+            return (Rule::Attribute(setting), Vec::new());
+        }
+        let ports = self.scopes[scope].graph.tensors(layer.id());
+        let inputs = ports.iter().map(|port| (port.element_type(), port.shape())).collect();
+        let question = (std::ptr::from_ref(operation), &layer.attributes[..], inputs, port, known);
+        if let Some(decided) = self.decided.get(&question) {
+            return decided.clone();
+        }
+        let decided = self.try_others(scope, layer, operation, &ports, port);
+        // A layer that is refused may differ from others in the values of its constants.
+        if known != ElementType::Dynamic {
+            self.decided.insert(question, decided.clone());
+        }
+        decided
+    }
+
+    /// Applies the rule of a layer with other types and attributes, to find those that decide.
+    fn try_others(
+        &mut self,
+        scope: usize,
+        layer: &'a Layer,
+        operation: &'static Operation,
+        ports: &[&'a OutputPort],
+        port: usize,
+    ) -> (Rule, Vec<usize>) {
         if operation.kind == LayerKind::ConvertPromoteTypes
-            && let Some(ops::PromotionRule { step, attributes }) = ops::promotion_rule(layer, operation, &ports)
+            && let Some(ops::PromotionRule { step, attributes }) = ops::promotion_rule(layer, operation, ports)
         {
             let steps = step.iter().map(ToString::to_string).collect();
             return (Rule::Promotion { steps, attributes }, vec![0, 1]);
@@ -356,7 +381,8 @@ impl<'a> PathSearch<'a> {
         let known = layer.outputs().get(port).map_or(ElementType::Dynamic, OutputPort::element_type);
         // The rule of an operation is applied once for all outputs of a layer.
         if self.answers.as_ref().is_none_or(|(of, _)| *of != (scope, layer.id())) {
-            let answers = RuleTrial { graph, probe, operation, layer, ports: &ports }.answers(&mut self.trials);
+            let StepGraph { graph, probe, .. } = &mut self.scopes[scope];
+            let answers = RuleTrial { graph, probe, operation, layer, ports }.answers();
             self.answers = Some(((scope, layer.id()), answers));
         }
         let Some((_, answers)) = &self.answers else { return (Rule::Fixed, Vec::new()) };
@@ -371,17 +397,14 @@ impl<'a> PathSearch<'a> {
             Err(message) => return (Rule::Refused { message: message.clone() }, (0..ports.len()).collect()),
         };
         // If an attribute must equal a type of an input, as in ReadValue, every other value is an error.
-        if let Some((setting, _)) = answers.trials.by_attribute.iter().find(|(setting, other)| match other {
+        if let Some((setting, _)) = answers.by_attribute.iter().find(|(setting, other)| match other {
             Some(types) => of_port(types) != found,
             None => setting.value == found.name(),
         }) {
             return (Rule::Attribute(setting.clone()), Vec::new());
         }
-        let deciding = answers
-            .trials
-            .by_inputs
-            .iter()
-            .filter(|(_, other)| other.as_ref().is_some_and(|types| of_port(types) != found));
+        let deciding =
+            answers.by_inputs.iter().filter(|(_, other)| other.as_ref().is_some_and(|types| of_port(types) != found));
         let deciding: Vec<usize> = deciding.flat_map(|(inputs, _)| inputs).copied().collect();
         let rule = match deciding[..] {
             [] => Rule::Fixed,
@@ -417,21 +440,25 @@ impl<'a> PathSearch<'a> {
 
 type OutputTypes = SmallVec<[ElementType; 4]>;
 
-/// Facts that decide the type of a layer whose rule accepts it: operation, attributes, and types and shapes of inputs.
-type Question<'a> = (*const Operation, &'a [Attribute], SmallVec<[(ElementType, &'a Shape); 4]>);
+/// Facts that decide the rule of a tensor: operation, attributes, types and shapes of inputs, the output and its type.
+type Question<'a> = (*const Operation, &'a [Attribute], SmallVec<[(ElementType, &'a Shape); 4]>, usize, ElementType);
 
-/// Results of a layer's rule, without changes and with changes.
+/// Results of a layer's rule, without changes and with changes. `None` means that the rule accepts no change.
 struct Answers {
     as_it_is: Result<OutputTypes, String>,
-    trials: Rc<Trials>,
-}
-
-/// Results of a rule with changes. `None` means that the rule accepts no change.
-struct Trials {
     /// For each attribute with a type: the result for another value.
     by_attribute: Vec<(Setting, Option<OutputTypes>)>,
     /// For inputs that change together: the result for another type.
     by_inputs: Vec<(Vec<usize>, Option<OutputTypes>)>,
+}
+
+/// The attribute that alone decides the type of a layer's only output, so that no test is needed. ReadValue is excluded,
+/// because a test would change the type of its variable.
+fn sole_attribute(layer: &Layer, operation: &'static Operation, known: ElementType) -> Option<Setting> {
+    let is_sole = layer.outputs().len() == 1 && operation.kind != LayerKind::ReadValue;
+    let attributes = operation.output_type_attributes().filter(|_| is_sole);
+    let mut settings = attributes.map(|attribute| setting(layer, attribute));
+    settings.find(|setting| setting.value == known.name())
 }
 
 /// Application of an operation's rule to a layer, with original or changed inputs.
@@ -443,33 +470,11 @@ struct RuleTrial<'a, 'p> {
     ports: &'p [&'a OutputPort],
 }
 
-impl<'a> RuleTrial<'a, '_> {
-    fn answers(mut self, known: &mut HashMap<Question<'a>, Rc<Trials>>) -> Answers {
+impl RuleTrial<'_, '_> {
+    fn answers(mut self) -> Answers {
         let values = AttributeValues::of(self.layer, self.operation);
         let as_it_is = self.types(self.layer, &values, self.ports).map_err(|fault| fault.message.to_string());
-        if let Some(setting) = self.sole_attribute(&as_it_is) {
-            let trials = Trials { by_attribute: vec![(setting, None)], by_inputs: Vec::new() };
-            return Answers { as_it_is, trials: trials.into() };
-        }
-        let inputs = self.ports.iter().map(|port| (port.element_type(), port.shape())).collect();
-        let question = (std::ptr::from_ref(self.operation), &self.layer.attributes[..], inputs);
-        // A layer that is refused may differ in the values of its constants.
-        if let Some(trials) = known.get(&question).filter(|_| as_it_is.is_ok()) {
-            return Answers { as_it_is, trials: trials.clone() };
-        }
-        let trials = Rc::new(Trials { by_attribute: self.by_attribute(), by_inputs: self.by_inputs(&values) });
-        if as_it_is.is_ok() {
-            known.insert(question, trials.clone());
-        }
-        Answers { as_it_is, trials }
-    }
-
-    /// The attribute that alone decides the result type, so that no test is needed. ReadValue is excluded, because a
-    /// test would change the type of its variable.
-    fn sole_attribute(&self, given: &Result<OutputTypes, String>) -> Option<Setting> {
-        let Ok([given]) = given.as_deref() else { return None };
-        let mut attributes = self.operation.output_type_attributes().map(|attribute| setting(self.layer, attribute));
-        attributes.find(|setting| setting.value == given.name() && kind(self.layer) != LayerKind::ReadValue)
+        Answers { as_it_is, by_attribute: self.by_attribute(), by_inputs: self.by_inputs(&values) }
     }
 
     /// Applies the rule and returns the result types.

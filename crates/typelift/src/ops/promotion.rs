@@ -11,7 +11,7 @@ use crate::findings::list;
 use crate::model::graph::{Layer, OutputPort};
 
 /// Attribute that influences a promotion.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[non_exhaustive]
 pub struct Setting {
     /// The name.

@@ -47,6 +47,11 @@ fn what_decides_is_found_by_asking_the_rule() {
     assert_eq!(rules(&net, "shape"), ["shape: attribute output_type=\"i64\""]);
     assert_eq!(rules(&net, "finite"), ["finite: the operation always gives this type"]);
     assert_eq!(rules(&net, "kept")[0], "kept: the type of input 0");
+    // A constant that is refused keeps the type that its attribute says.
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/fixtures/diagnostics/rank_kept_after_error.xml");
+    let mut model = typelift::Model::open(file).unwrap();
+    assert!(!infer(&mut model).is_empty());
+    assert_eq!(why(&model, "c").unwrap().steps[0].rule.to_string(), "attribute element_type=\"f32\"");
 }
 
 #[test]
