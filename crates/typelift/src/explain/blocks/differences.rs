@@ -4,30 +4,35 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use typelift_promote::ElementType;
 
+use super::Block;
 use super::wiring::{self, Flow};
-use super::{Block, HashMap};
+use crate::base::hash::{self, HashMap, HashSet};
 use crate::findings::grouped;
 use crate::infer::blocks::NAMELESS;
+use crate::model::graph::LayerId;
+use crate::ops::{self, LayerKind};
 
 /// Properties in which sibling blocks can differ.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Form {
     /// The bytes stored in each element type.
-    pub(super) stored: BTreeMap<ElementType, u64>,
+    stored: BTreeMap<ElementType, u64>,
     /// The number of tensors computed in each element type.
-    pub(super) computed: BTreeMap<ElementType, u64>,
+    computed: BTreeMap<ElementType, u64>,
     /// The number of layers of each operation, without constants.
-    pub(super) operations: BTreeMap<String, u64>,
+    operations: BTreeMap<String, u64>,
     /// The number of layers with each word of an attribute: `transpose_b="true"` of MatMul. Lists follow from shapes.
-    pub(super) words: BTreeMap<(String, String), u64>,
+    words: BTreeMap<(String, String), u64>,
     /// The multiply-accumulate operations.
-    pub(super) macs: u64,
+    macs: u64,
     /// The tensors that its layers read.
     pub(super) wiring: wiring::Wiring,
     /// The number of layers that join a tensor of the block with one from outside, and of Adds that join two tensors, such as
     /// the end of a skip connection. They are a consequence of the operations and not compared.
-    pub(super) joins: usize,
-    pub(super) sums: usize,
+    joins: usize,
+    sums: usize,
+    /// Hashes of the operations and of the words, by which they are compared.
+    hashes: [u64; 2],
 }
 
 impl PartialEq for Form {
@@ -38,6 +43,36 @@ impl PartialEq for Form {
 }
 
 impl Form {
+    fn of(flow: Flow<'_>, block: &Block, wiring: wiring::Wiring) -> Self {
+        let mut form = Self { macs: block.macs, wiring, ..Self::default() };
+        let own: HashSet<LayerId> = block.layers.iter().copied().collect();
+        for layer in block.layers.iter().filter_map(|&id| flow.graph.layer(id)) {
+            if ops::kind(layer) == LayerKind::Constant {
+                continue;
+            }
+            *form.operations.entry(layer.ty().to_owned()).or_default() += 1;
+            let operation = layer.operation();
+            let is_setting = |name: &str| operation.is_some_and(|it| it.settings().any(|setting| setting == name));
+            for attribute in layer.attributes().iter().filter(|it| is_setting(it.name())) {
+                let word = format!("{}=\"{}\"", attribute.name(), attribute.value());
+                *form.words.entry((layer.ty().to_owned(), word)).or_default() += 1;
+            }
+            if flow.is_data(layer.id()) {
+                let feeds = flow.graph.feeds(layer.id()).into_iter().flatten().map(|(it, _)| it.id());
+                let mut counts = [0, 0];
+                feeds.filter(|&id| flow.is_data(id)).for_each(|id| counts[usize::from(own.contains(&id))] += 1);
+                form.joins += usize::from(!counts.contains(&0));
+                form.sums += usize::from(layer.ty() == "Add" && counts.iter().sum::<usize>() > 1);
+            }
+        }
+        form.hashes = [hash::of(&form.operations), hash::of(&form.words)];
+        form.computed = block.computed.iter().map(|of| (of.element_type, of.count as u64)).collect();
+        for weights in &block.weights {
+            *form.stored.entry(weights.element_type).or_default() += weights.bytes;
+        }
+        form
+    }
+
     /// Describes a skip connection that this form has more or less than `other`.
     fn branch(&self, other: &Self) -> Option<&'static str> {
         if self.sums >= other.sums && self.joins >= other.joins {
@@ -128,7 +163,7 @@ type Kind<'a> = (&'a Form, Vec<usize>);
 /// Describes for each sibling how it differs from the usual form; nothing for those of that form. Where most siblings do
 /// not agree, the first sibling says that all differ.
 fn compare(flow: Flow<'_>, blocks: &[&Block]) -> Vec<Vec<String>> {
-    let forms: Vec<&Form> = blocks.iter().map(|block| &block.form).collect();
+    let forms: Vec<&Form> = blocks.iter().map(|block| &*block.form).collect();
     let mut kinds: Vec<Kind<'_>> = Vec::new();
     for (at, form) in forms.iter().enumerate() {
         match kinds.iter_mut().find(|(known, _)| known == form) {
@@ -261,15 +296,18 @@ fn attributes(kinds: &[Kind<'_>]) -> String {
 
 type IsAlike = fn(&Form, &Form) -> bool;
 const ASPECTS: &[(&str, IsAlike)] = &[
-    ("operations", |one, other| one.operations == other.operations),
+    ("operations", |one, other| one.hashes[0] == other.hashes[0]),
     ("attributes", |one, other| {
+        if one.hashes[0] == other.hashes[0] {
+            return one.hashes[1] == other.hashes[1];
+        }
         // The words of operations that only one of them has, or more of, differ anyway.
         let is_shared = |operation: &String| one.operations.get(operation) == other.operations.get(operation);
         let words = [one, other].map(|form| form.words.iter().filter(|((operation, _), _)| is_shared(operation)));
         let [own, others] = words;
         own.eq(others)
     }),
-    ("wiring", |one, other| one.operations != other.operations || one.wiring == other.wiring),
+    ("wiring", |one, other| one.hashes[0] != other.hashes[0] || one.wiring == other.wiring),
     ("computed types", |one, other| one.computed == other.computed),
     ("stored bytes", |one, other| one.stored == other.stored),
     ("MACs", |one, other| one.macs == other.macs),
@@ -293,7 +331,7 @@ pub(crate) fn describe(flow: Flow<'_>, blocks: &mut [Block]) {
     for members in members.into_values() {
         let siblings: Vec<&Block> = members.iter().map(|&at| &blocks[at]).collect();
         for (&at, wiring) in members.iter().zip(wiring::of(flow, &siblings)) {
-            blocks[at].form.wiring = wiring;
+            blocks[at].form = Form::of(flow, &blocks[at], wiring).into();
         }
         let siblings: Vec<&Block> = members.iter().map(|&at| &blocks[at]).collect();
         for (at, differs) in members.into_iter().zip(compare(flow, &siblings)) {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use typelift_promote::{ElementType, Kind};
 
 use super::wiring::Flow;
-use super::{Block, Form, StoredWeights};
+use super::{Block, StoredWeights};
 use crate::base::hash::{HashMap, HashSet};
 use crate::explain::stats::{Census, by_size, counted};
 use crate::infer::blocks::{Role, roles};
@@ -50,11 +50,9 @@ impl<'a> Figures<'a> {
 
     /// Layers as a block without number and scopes.
     pub(super) fn block(&self, place: &Place, name: &str, layers: Vec<LayerId>) -> Block {
-        let (mut form, mut census, mut macs) = (Form::default(), Census::default(), Macs::default());
-        let (mut operations, mut words) = (BTreeMap::<&str, u64>::new(), BTreeMap::<(&str, &str, &str), u64>::new());
+        let (mut census, mut macs, mut parameters) = (Census::default(), Macs::default(), 0);
         let mut weights = BTreeMap::<(ElementType, Option<Scheme>), StoredWeights>::new();
-        let mut parameters = 0;
-        let own: HashSet<LayerId> = layers.iter().copied().collect();
+        let mut computed = BTreeMap::<ElementType, usize>::new();
         for layer in layers.iter().filter_map(|&id| self.graph.layer(id)) {
             if let Some((element_type, bytes)) = census.count(layer) {
                 let scheme = self.schemes.get(&layer.id()).copied();
@@ -62,42 +60,22 @@ impl<'a> Figures<'a> {
                 let stored = weights.entry((element_type, scheme)).or_insert_with(empty);
                 (stored.constants, stored.bytes) = (stored.constants + 1, stored.bytes + bytes);
                 parameters += if bytes > 0 { self.parameters(layer, element_type) } else { 0 };
-                *form.stored.entry(element_type).or_default() += bytes;
-            } else {
-                *operations.entry(layer.ty()).or_default() += 1;
-                let operation = layer.operation();
-                let is_setting = |name: &str| operation.is_some_and(|it| it.settings().any(|setting| setting == name));
-                for attribute in layer.attributes().iter().filter(|it| is_setting(it.name())) {
-                    *words.entry((layer.ty(), attribute.name(), attribute.value())).or_default() += 1;
-                }
             }
             if self.is_data(layer.id()) {
-                layer.outputs().iter().for_each(|port| *form.computed.entry(port.element_type()).or_default() += 1);
-                let feeds = self.graph.feeds(layer.id()).into_iter().flatten().map(|(it, _)| it.id());
-                let mut counts = [0, 0];
-                feeds.filter(|&id| self.is_data(id)).for_each(|id| counts[usize::from(own.contains(&id))] += 1);
-                form.joins += usize::from(!counts.contains(&0));
-                form.sums += usize::from(layer.ty() == "Add" && counts.iter().sum::<usize>() > 1);
+                layer.outputs().iter().for_each(|port| *computed.entry(port.element_type()).or_default() += 1);
             }
             macs = macs.and(ops::macs(self.graph, layer));
         }
-        form.macs = macs.count;
-        form.operations = operations.into_iter().map(|(operation, count)| (operation.to_owned(), count)).collect();
-        form.words = words
-            .into_iter()
-            .map(|((operation, name, value), count)| ((operation.to_owned(), format!("{name}=\"{value}\"")), count))
-            .collect();
         Block {
             name: name.to_owned(),
             path: place.path_to(name),
             layers,
             weights: by_size(weights.into_values(), |stored| stored.bytes),
             parameters,
-            computed: counted(form.computed.iter().map(|(&ty, &count)| (ty, count as usize)).collect()),
+            computed: counted(computed),
             macs: macs.count,
             macs_is_least: macs.is_least,
             place: place.clone(),
-            form,
             ..Block::default()
         }
     }

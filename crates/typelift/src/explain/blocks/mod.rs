@@ -13,11 +13,13 @@ mod figures;
 mod scopes;
 mod wiring;
 
+use std::sync::Arc;
+
 use serde::{Serialize, Serializer};
 use typelift_promote::ElementType;
 
 use super::stats::{TypeCount, map_of};
-use crate::base::hash::{HashMap, HashSet};
+use crate::base::hash::HashSet;
 use crate::infer::blocks::{self, Names, parts};
 use crate::model::graph::{Graph, LayerId, Model, Output, Place};
 use crate::model::weights::Weights;
@@ -77,9 +79,9 @@ pub struct Block {
     /// The family of siblings in this graph; `None` for layers between blocks.
     #[serde(skip)]
     pub family: Option<usize>,
-    /// The properties in which siblings can differ.
+    /// The properties in which siblings can differ; those of a block without siblings are unknown.
     #[serde(skip)]
-    pub(crate) form: Form,
+    pub(crate) form: Arc<Form>,
 }
 
 /// Constants of one element type and scheme.

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use super::Block;
 use crate::base::hash::{self, HashMap, HashSet};
 use crate::explain::shown::{FEW, shown};
@@ -19,7 +21,7 @@ pub(super) struct Flow<'a> {
 }
 
 impl Flow<'_> {
-    fn is_data(self, layer: LayerId) -> bool {
+    pub(super) fn is_data(self, layer: LayerId) -> bool {
         self.roles.get(layer) == Some(&Role::Data)
     }
 }
@@ -105,7 +107,7 @@ pub(super) fn of(flow: Flow<'_>, siblings: &[&Block]) -> Vec<Wiring> {
                     Some(&hash) => (input, hash, source.port),
                     None => (input, from_outside(source, at), 0),
                 });
-                let mut inputs: Vec<_> = inputs.collect();
+                let mut inputs: SmallVec<[_; 4]> = inputs.collect();
                 inputs.sort_unstable();
                 let hash = hash::of((layer.ty(), inputs, module(layer)));
                 known.insert(layer.id(), hash);
@@ -147,7 +149,7 @@ fn sources(flow: Flow<'_>, layer: LayerId) -> impl Iterator<Item = (usize, Outpu
     let is_ordered = flow.graph.layer(layer).and_then(Layer::operation).is_none_or(|it| !it.commutative);
     let feeds = flow.graph.feeds(layer).into_iter().enumerate();
     let data = feeds.filter_map(|(input, feed)| Some((input, feed?))).filter(|(_, (from, _))| flow.is_data(from.id()));
-    let data: Vec<_> =
+    let data: SmallVec<[_; 4]> =
         data.map(|(input, (from, port))| (if is_ordered { input } else { 0 }, from.id().output(port))).collect();
     data.into_iter()
 }
