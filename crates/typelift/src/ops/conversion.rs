@@ -104,8 +104,8 @@ pub fn conversion(graph: &Graph, layer: &Layer) -> Option<Conversion> {
         LayerKind::ConvertPromoteTypes => 2,
         _ => return None,
     };
-    let feeds = graph.producers(layer.id()).into_iter().take(inputs).flatten();
-    let mut from: Vec<_> = feeds.filter_map(|feed| Some(graph.output(feed)?.element_type())).collect();
+    let feeds = graph.feeds(layer.id()).into_iter().take(inputs).flatten();
+    let mut from: Vec<_> = feeds.filter_map(|(from, port)| Some(from.outputs().get(port)?.element_type())).collect();
     from.dedup();
     Some(Conversion { from, to: layer.outputs().first()?.element_type() })
 }

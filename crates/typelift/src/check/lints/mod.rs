@@ -17,6 +17,7 @@ pub(super) mod nameless_input;
 mod padded_name;
 mod unreachable_layer;
 
+use smallvec::SmallVec;
 use typelift_promote::{ElementType, Kind, Loss, fidelity};
 
 use super::GraphCheck;
@@ -354,7 +355,7 @@ impl<'a> GraphCheck<'a> {
     }
 }
 
-fn inputs_of<'a>(graph: &'a Graph, layer: &Layer) -> Vec<Option<(&'a Layer, &'a OutputPort)>> {
+fn inputs_of<'a>(graph: &'a Graph, layer: &Layer) -> SmallVec<[Option<(&'a Layer, &'a OutputPort)>; 4]> {
     let feeds = graph.feeds(layer.id()).into_iter();
     feeds.map(|feed| feed.and_then(|(layer, port)| Some((layer, layer.outputs().get(port)?)))).collect()
 }

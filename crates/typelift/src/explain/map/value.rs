@@ -152,7 +152,7 @@ pub struct Ways<'a> {
     graph: &'a Graph,
     roles: LayerMap<Role>,
     /// For each layer: the previous tensor on the path to its outputs.
-    before: HashMap<LayerId, Output>,
+    before: LayerMap<Output>,
     /// For each tensor: the next one on its path.
     next: OnceCell<HashMap<Output, Output>>,
     indices: OnceCell<Indices>,
@@ -184,12 +184,12 @@ impl<'a> Ways<'a> {
         let mut ways = Self {
             graph,
             roles: roles(graph),
-            before: HashMap::default(),
+            before: LayerMap::new(graph),
             next: OnceCell::new(),
             indices: OnceCell::new(),
         };
         let stored = StoredPaths::new(graph, &ways.roles);
-        let mut sources = HashMap::<LayerId, PathStart>::default();
+        let mut sources = LayerMap::<PathStart>::new(graph);
         for layer in in_order(graph) {
             let role = ways.role(layer.id());
             let feeds = graph.feeds(layer.id());
@@ -204,7 +204,7 @@ impl<'a> Ways<'a> {
                         let source = match ways.role(producer.id()) {
                             Some(Role::Stored) => ways.worth(stored.path(producer.id()).first()?, from),
                             Some(Role::Shape) if role != Some(Role::Shape) => None,
-                            _ => sources.get(&producer.id()).copied().map(PathStart::further),
+                            _ => sources.get(producer.id()).copied().map(PathStart::further),
                         };
                         Some((Some(source?), from))
                     });
@@ -217,7 +217,9 @@ impl<'a> Ways<'a> {
             if let Some(source) = best.and_then(|(source, _)| source).or(own) {
                 sources.insert(layer.id(), source);
             }
-            ways.before.extend(best.map(|(_, from)| (layer.id(), from)));
+            if let Some((_, from)) = best {
+                ways.before.insert(layer.id(), from);
+            }
         }
         ways
     }
@@ -229,7 +231,7 @@ impl<'a> Ways<'a> {
 
     /// Returns the previous tensor on the path; `None` at the start.
     pub fn before(&self, tensor: Output) -> Option<Output> {
-        self.before.get(&tensor.layer).copied()
+        self.before.get(tensor.layer).copied()
     }
 
     /// Returns the next tensor on the path. Converts are preferred, unless the tensor depends only on constants.

@@ -1,5 +1,6 @@
 //! Roles of layers in a graph: constants, shape computations, or data.
 
+use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use crate::model::graph::{Graph, Input, Layer, LayerMap};
@@ -130,7 +131,7 @@ fn role(graph: &Graph, layer: &Layer, roles: &LayerMap<Role>) -> Role {
         return Role::Data;
     }
     let feeds = graph.feeds(layer.id()).into_iter().map(|feed| roles.get(feed?.0.id()).copied());
-    let feeds: Vec<Option<Role>> = feeds.collect();
+    let feeds: SmallVec<[Option<Role>; 4]> = feeds.collect();
     if feeds.iter().all(|role| *role == Some(Role::Stored)) {
         return Role::Stored;
     }

@@ -1,25 +1,25 @@
 //! Paths of stored weights: the layers from a constant to a value that is computed from constants alone.
 
 use super::roles::{Role, in_order};
-use crate::base::hash::HashMap;
 use crate::model::graph::{Graph, Layer, LayerId, LayerMap};
 
 /// Number of values below which a constant is a setting or a scale instead of weights.
 pub(crate) const FEW_VALUES: u64 = 32;
 
 /// For each layer that is computed from constants alone: the path from the largest of these constants.
+#[derive(Debug)]
 pub(crate) struct StoredPaths<'a> {
     graph: &'a Graph,
     /// Number of values of that constant, and the layer before this one on the path.
-    sources: HashMap<LayerId, (u64, Option<LayerId>)>,
+    sources: LayerMap<(u64, Option<LayerId>)>,
 }
 
 impl<'a> StoredPaths<'a> {
     pub(crate) fn new(graph: &'a Graph, roles: &LayerMap<Role>) -> Self {
-        let mut sources = HashMap::<LayerId, (u64, Option<LayerId>)>::default();
+        let mut sources = LayerMap::<(u64, Option<LayerId>)>::new(graph);
         for layer in in_order(graph).into_iter().filter(|layer| roles.get(layer.id()) == Some(&Role::Stored)) {
-            let producers = graph.producers(layer.id()).into_iter().flatten().map(|output| output.layer);
-            let known = producers.rev().filter_map(|id| Some((sources.get(&id)?.0, Some(id))));
+            let producers = graph.feeds(layer.id()).into_iter().flatten().map(|(producer, _)| producer.id());
+            let known = producers.rev().filter_map(|id| Some((sources.get(id)?.0, Some(id))));
             // Of equally large constants, that of the first input is on the path.
             let best = known.max_by_key(|(size, _)| *size).unwrap_or((values(layer), None));
             sources.insert(layer.id(), best);
@@ -29,11 +29,11 @@ impl<'a> StoredPaths<'a> {
 
     /// True for a layer that is computed from constants alone.
     pub(crate) fn contains(&self, layer: LayerId) -> bool {
-        self.sources.contains_key(&layer)
+        self.sources.get(layer).is_some()
     }
 
     pub(crate) fn before(&self, layer: LayerId) -> Option<LayerId> {
-        self.sources.get(&layer)?.1
+        self.sources.get(layer)?.1
     }
 
     /// The layers from the largest constant to this layer. Empty if it is not computed from constants alone.
