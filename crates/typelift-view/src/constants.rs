@@ -8,7 +8,7 @@ use typelift::ops::{self, LayerKind};
 use typelift::precision::schemes;
 use typelift::{Graph, Layer, Model};
 
-use crate::graphs::{Graphs, path};
+use crate::graphs::{Graphs, count, path};
 
 /// Limit on the values that are read from all constants. Beyond it, only a sample of each constant is read.
 const MOST: u64 = 1 << 21;
@@ -105,7 +105,9 @@ pub(crate) fn constants<'a>(model: &'a Model, graphs: &Graphs<'a>) -> Vec<Values
         let Some((place, _)) = graphs.get_key_value(&place) else { continue };
         for layer in graph.layers().filter(|layer| ops::kind(layer) == LayerKind::Constant) {
             let size = layer.attribute("size").and_then(|size| size.parse().ok()).unwrap_or(0);
-            let read = layer.sample(model.weights(), room(layer, &mut left));
+            // A single value is shown by its consumer.
+            let most = room(layer, &mut left);
+            let read = if count(layer) > 1 { layer.sample(model.weights(), most) } else { None };
             found.extend(read.and_then(|read| values(&read, layer, path(place, layer), size)));
         }
         for layer in graph.layers().filter(|layer| layer.ty() == "FakeQuantize") {
@@ -134,7 +136,7 @@ pub(crate) fn constants<'a>(model: &'a Model, graphs: &Graphs<'a>) -> Vec<Values
 
 /// All values of a layer are read while there is room.
 fn room(layer: &Layer, left: &mut u64) -> usize {
-    let count = layer.outputs().first().and_then(|port| port.shape().element_count()).unwrap_or(0);
+    let count = count(layer);
     let all = if count <= *left { count } else { 0 };
     *left -= all;
     SAMPLE.max(all as usize)

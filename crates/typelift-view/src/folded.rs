@@ -78,9 +78,11 @@ impl Formatter for &mut Folding {
     }
 
     fn write_char_escape<W: io::Write + ?Sized>(&mut self, _: &mut W, escape: CharEscape) -> io::Result<()> {
-        let mut escaped = Vec::new();
-        CompactFormatter.write_char_escape(&mut escaped, escape)?;
-        self.text.extend(escaped.into_iter().map(char::from));
+        let mut escaped = [0; "\\u0000".len()];
+        let mut rest = &mut escaped[..];
+        CompactFormatter.write_char_escape(&mut rest, escape)?;
+        let length = "\\u0000".len() - rest.len();
+        self.text.extend(escaped[..length].iter().copied().map(char::from));
         Ok(())
     }
 

@@ -278,7 +278,8 @@ pub(crate) fn drawn<'a>(
         let at = list.len();
         let (groups, group_of) = groups(blocks, place);
         let constant = constants(graph, ways);
-        let mut boxes = Boxes { nodes: Vec::new(), edges: Vec::new(), folded: folded(graph, ways, &constant) };
+        let folded = folded(graph, ways, &constant);
+        let mut boxes = Boxes { nodes: Vec::with_capacity(graph.len() - folded.len()), edges: Vec::new(), folded };
         boxes.add_layers(&source, graph, ways, place);
         for node in &mut boxes.nodes {
             node.group = node.id.and_then(|id| group_of.get(&id)).copied();
@@ -399,8 +400,8 @@ struct Boxes<'a> {
 impl<'a> Boxes<'a> {
     fn add_layers(&mut self, source: &Source<'_>, graph: &'a Graph, ways: &Ways<'a>, place: &Place) {
         let shown: Vec<&Layer> = graph.layers().filter(|layer| !self.folded.contains(&layer.id())).collect();
-        let quantized = schemes::find(graph, source.model.weights());
-        let schemes: HashMap<LayerId, Scheme> = quantized.iter().map(|it| (it.codes, it.scheme)).collect();
+        let quantized = schemes::find(graph, source.model.weights()).into_iter();
+        let schemes: HashMap<LayerId, Scheme> = quantized.map(|it| (it.codes, it.scheme)).collect();
         let numbers: HashMap<LayerId, usize> = shown.iter().enumerate().map(|(at, layer)| (layer.id(), at)).collect();
         let outputs: Vec<_> = shown.iter().map(|layer| source.outputs(place, layer)).collect();
         for (to, layer) in shown.into_iter().enumerate() {
@@ -425,15 +426,15 @@ impl<'a> Boxes<'a> {
                 text.extend(scheme.map(|scheme| format!(", {scheme}")));
                 let [held, of] = [&stored.layers, &stored.shaped]
                     .map(|layers| layers.iter().map(|layer| path(place, layer)).collect::<Vec<_>>());
-                weights.push(stored.weights());
                 let parts = stored
                     .parts(graph, scheme.is_some())
                     .into_iter()
                     .map(|(layer, part)| (path(place, layer), part))
                     .collect();
+                weights.extend(stored.weights);
                 inputs.push(Entry { from: None, name, text, held, parts, of });
             }
-            let largest = weights.into_iter().flatten().max_by_key(|(bytes, _)| *bytes);
+            let largest = weights.into_iter().max_by_key(|(bytes, _)| *bytes);
             self.nodes.push(node(source, (graph, ways), layer, place, inputs, largest.map(|(_, text)| text)));
         }
         self.nodes.iter_mut().zip(outputs).for_each(|(node, outputs)| node.outputs = outputs);
@@ -456,6 +457,8 @@ struct Stored<'a> {
     way: Vec<&'a Layer>,
     /// The layers whose shapes are used.
     shaped: Vec<&'a Layer>,
+    /// The bytes of that value and its data path; `None` for a single number.
+    weights: Option<(u64, String)>,
 }
 
 impl<'a> Stored<'a> {
@@ -475,7 +478,14 @@ impl<'a> Stored<'a> {
                 }
             }
         }
-        Self { layers, way, shaped }
+        let weights = way.first().filter(|layer| count(layer) > 1 && shaped.is_empty()).map(|first| {
+            let bytes = first.attribute("size").and_then(|size| size.parse().ok()).unwrap_or(0);
+            let mut types: Vec<_> =
+                way.iter().filter_map(|layer| Some(layer.outputs().first()?.element_type().name())).collect();
+            types.dedup();
+            (bytes, format!("{} · {}", types.join("→"), size(bytes)))
+        });
+        Self { layers, way, shaped, weights }
     }
 
     fn parts(&self, graph: &Graph, is_quantized: bool) -> Vec<(&'a Layer, &'static str)> {
@@ -508,11 +518,11 @@ impl<'a> Stored<'a> {
     fn numbers(&self, model: &Model) -> Option<Vec<String>> {
         let (first, rest) = self.way.split_first()?;
         let is_plain = self.shaped.is_empty() && rest.iter().all(|layer| ops::kind(layer) == LayerKind::Convert);
-        if !is_plain || !(1..=FEW_VALUES).contains(&values(first)) {
+        if !is_plain || !(1..=FEW_VALUES).contains(&count(first)) {
             return None;
         }
         let mut types = self.way.iter().map(|layer| Some(layer.outputs().first()?.element_type()));
-        let dims = std::iter::once(values(first) as usize).collect();
+        let dims = std::iter::once(count(first) as usize).collect();
         let stored = Array::decode_all(types.next()??, dims, &first.bytes(model.weights())?)?;
         let Array { element_type, data, .. } = types.try_fold(stored, |array, to| array.converted(to?))?;
         Some(match data {
@@ -520,22 +530,12 @@ impl<'a> Stored<'a> {
             Data::Floats(numbers) => numbers.iter().map(|&value| number(value, element_type)).collect(),
         })
     }
-
-    /// `None` for a single number.
-    fn weights(&self) -> Option<(u64, String)> {
-        let first = self.way.first().filter(|layer| values(layer) > 1 && self.shaped.is_empty())?;
-        let bytes = first.attribute("size").and_then(|size| size.parse().ok()).unwrap_or(0);
-        let mut types: Vec<_> =
-            self.way.iter().filter_map(|layer| Some(layer.outputs().first()?.element_type().name())).collect();
-        types.dedup();
-        Some((bytes, format!("{} · {}", types.join("→"), size(bytes))))
-    }
 }
 
 /// Limit on the layers that are listed for one constant.
 const MOST_STORED: usize = 64;
 
-fn values(layer: &Layer) -> u64 {
+pub(crate) fn count(layer: &Layer) -> u64 {
     layer.outputs().first().and_then(|port| port.shape().element_count()).unwrap_or(0)
 }
 
@@ -547,7 +547,7 @@ fn constant(model: &Model, layer: &Layer, port: &OutputPort, stored: &Stored<'_>
         let layers = if count == 1 { "layer" } else { "layers" };
         return format!("{} {port} (shape arithmetic, {count} {layers})", layer.name());
     }
-    let way = if stored.way.len() > 1 { stored.weights() } else { None }.map(|(_, way)| format!(" ({way})"));
+    let way = stored.weights.as_ref().filter(|_| stored.way.len() > 1).map(|(_, way)| format!(" ({way})"));
     format!("{} {port}{}{}", layer.name(), values.unwrap_or_default(), way.unwrap_or_default())
 }
 
@@ -612,7 +612,7 @@ fn range(ends: [Option<f64>; 2]) -> String {
 /// Shortens a text to a readable length.
 pub(crate) fn brief(text: &str) -> Cow<'_, str> {
     const LONG: usize = 2000;
-    match text.char_indices().nth(LONG) {
+    match Some(text).filter(|text| text.len() > LONG).and_then(|text| text.char_indices().nth(LONG)) {
         Some((end, _)) => format!("{}… ({} bytes)", &text[..end], text.len()).into(),
         None => text.into(),
     }

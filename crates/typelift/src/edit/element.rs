@@ -57,12 +57,14 @@ pub struct Bf16(bf16);
 macro_rules! halves {
     ($($half:ident($inner:ident) => $ty:ident),*) => {$(
         impl From<f32> for $half {
+            #[inline]
             fn from(number: f32) -> Self {
                 Self($inner::from_f32(number))
             }
         }
 
         impl From<$half> for f32 {
+            #[inline]
             fn from(number: $half) -> Self {
                 number.0.to_f32()
             }

@@ -349,6 +349,10 @@ impl Array {
         let data = match element_type.kind() {
             // OpenVINO converts the byte of a boolean, which may be more than 1.
             Kind::Boolean | Kind::Signed | Kind::Unsigned => Data::Ints(Integers::from_codes(element_type, codes)),
+            Kind::Float if element_type == ElementType::F32 => {
+                let values = bytes.as_chunks().0.iter().take(count);
+                Data::Floats(values.map(|&value| f32::from_le_bytes(value).into()).collect::<Vec<f64>>().into())
+            }
             Kind::Float => Data::Floats(codes.map(|code| float(element_type, code)).collect::<Option<_>>()?),
             _ => return None,
         };
