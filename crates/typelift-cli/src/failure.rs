@@ -150,7 +150,11 @@ impl Failure {
         // Windows denies access to a directory that is opened as a file.
         let is_directory = cfg!(windows) && error.kind() == io::ErrorKind::PermissionDenied && path.is_dir();
         let reason = if is_directory { "is a directory".to_owned() } else { reason(error) };
-        Self::of_access(verb, path, &reason)
+        let failure = Self::of_access(verb, path, &reason);
+        match path.ancestors().skip(1).find(|above| verb == "write" && above.is_file()) {
+            Some(file) => failure.help(format!("`{}` is a file: name another folder", file.display())),
+            None => failure,
+        }
     }
 
     /// The failure for a file that does not exist.

@@ -471,14 +471,15 @@ fn read(path: &Path) -> io::Result<(Vec<u8>, ReadFrom)> {
     Ok((bytes, is_file.then(|| (path.to_owned(), stamp))))
 }
 
-/// Names the file in the command of an advice, and the file to write next to it, for which its weights are found.
+/// Names the file in the command of an advice. What the command writes gets the name that its weights have.
 fn named(action: &FixAction, file: &Path) -> FixAction {
     let FixAction::Advise(advice) = action else { return action.clone() };
     let advice = advice.to_string();
     let [from, to] = [file, &file.with_extension("new.xml")].map(|path| path.display().to_string());
     match advice.split_once("FILE > OUT.xml") {
         Some((before, after)) => {
-            let files = format!("{} > {}", shell_word(&from), shell_word(&to));
+            let [from, to] = [shell_word(&from), shell_word(&to)];
+            let files = format!("{from} > {to} && mv {to} {from}");
             FixAction::Advise(Message::new("{}{}{}", &[&Text(before), &Text(files), &Text(after)]))
         }
         None => action.clone(),

@@ -192,7 +192,7 @@ def _foreign(start, path):
         return Unknown(f"{path} is a PyTorch file or a pickle", "load it in Python, and write its tensors with `numpy.savez`")
     if start[6:8] == b"\0\0":
         return Unknown(f"{path} is a safetensors file", "load it with `safetensors.numpy.load_file`, and write its tensors with `numpy.savez`")
-    return ValueError("it is neither an .npz nor an .npy file")
+    return Unknown(f"{path} is neither an .npz nor an .npy file", "load it in Python, and write the arrays that the model takes with `numpy.savez(\"inputs.npz\", NAME=array)`")
 
 
 def _described(stream, size, name):

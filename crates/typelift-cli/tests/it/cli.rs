@@ -266,7 +266,7 @@ fn wrong_files_are_named_with_the_next_command() {
         (&["check", "conflict.xml"][..], "the file contains an unresolved merge conflict"),
         (&["check", "old.xml"], "2020.4 is the last release that reads this version"),
         (&["check", "gone.xml"], "write from-layer=\"0\" from-port=\"0\", where the edge to layer 1 starts"),
-        (&["rewrite", "-e", "lora adapter.bin", "model.xml", "-o", "o.xml"], "it is a PyTorch checkpoint: give a"),
+        (&["rewrite", "-e", "lora adapter.bin", "model.xml", "-o", "o.xml"], "`safetensors.torch.save_file`"),
         (
             &["rewrite", "-e", "freeze x = npy(\"arrays.npz\")", "model.xml", "-o", "o.xml"],
             "`unzip` divides into .npy files",
@@ -276,7 +276,8 @@ fn wrong_files_are_named_with_the_next_command() {
             "is JSON, and each",
         ),
         (&["convert", "model.pt", "-o", "o.xml"], "`openvino.save_model(openvino.convert_model(model), \"OUT.xml\")`"),
-        (&["check", "packed.xml"], "`gunzip < packed.xml > packed.new.xml`"),
+        (&["convert", "model.xml", "-o", "adapter.bin/o.xml"], "`adapter.bin` is a file: name another folder"),
+        (&["check", "packed.xml"], "`gunzip < packed.xml > packed.new.xml && mv packed.new.xml packed.xml`"),
         (&["check", "pairs.xml/model.xml"], "did you mean `typelift check pair.xml/model.xml`?"),
         (&["check", "newest.xml"], "= help: write version=\"opset1\""),
         (&["show", "letters.npy"], "`letters.npy` holds arrays, which `numpy.load` reads"),
@@ -295,7 +296,10 @@ fn wrong_files_are_named_with_the_next_command() {
         (&["check", "torch.xml"], "the file is a PyTorch checkpoint, not the XML of a model"),
         (&["check", "models.zip/model.xml"], "`models.zip` is packed: unpack it, and give the .xml in it"),
         (&["check", "other.xml"], "did you mean `typelift check other.xml.txt`?"),
-        (&["check", "cyrillic.xml"], "`iconv -f KOI8-R -t UTF-8 cyrillic.xml > cyrillic.new.xml`"),
+        (
+            &["check", "cyrillic.xml"],
+            "`iconv -f KOI8-R -t UTF-8 cyrillic.xml > cyrillic.new.xml && mv cyrillic.new.xml cyrillic.xml`",
+        ),
         (&["rewrite", "--rules", "my.rules", "model.xml", "-o", "o.xml"], "error: my.rules:2: expected `,` or `)`"),
         (&["rewrite", "--rules", "my.rules", "model.xml", "-o", "o.xml"], "close the bracket of `Add(` before `=>`"),
     ] {

@@ -32,7 +32,9 @@ pub(super) fn describe(file: &File, length: u64) -> Result<BTreeMap<String, Stor
     let no_file = || {
         let start = bytes_at(file, length, 0..length.min(START)).unwrap_or_default();
         match other_format(&start) {
-            Some((name, _)) => format!("it is {name}: give a .npy or a .safetensors file"),
+            Some((name, _)) => {
+                format!("it is {name}: give a file that `numpy.save` or `safetensors.torch.save_file` writes")
+            }
             None => "it is neither a .npy nor a .safetensors file".to_owned(),
         }
     };
