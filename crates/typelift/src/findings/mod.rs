@@ -17,7 +17,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use typelift_promote::ElementType;
 
-use crate::model::graph::{Layer, LayerId, Place};
+use crate::model::graph::{Layer, LayerId, OutputPort, Place};
 use crate::model::shape::Shape;
 
 pub use crate::base::span::{Lines, Span};
@@ -404,6 +404,21 @@ pub struct Related {
     pub input: usize,
     /// The name of the input, if its operation has one: `axis`.
     pub role: Option<&'static str>,
+}
+
+impl Related {
+    /// Describes the tensor at an input of a layer, given its producer.
+    pub(crate) fn of(place: &Place, user: &Layer, input: usize, producer: &Layer, port: &OutputPort) -> Self {
+        Self {
+            layer: LayerRef::of(place, producer),
+            span: producer.span().unwrap_or_default(),
+            element_type: port.element_type(),
+            shape: port.shape().clone(),
+            operation: producer.ty().to_owned(),
+            input,
+            role: user.operation().and_then(|it| it.input_name(input)),
+        }
+    }
 }
 
 /// An error, warning or note about a model.

@@ -617,15 +617,7 @@ pub(crate) fn diagnose(source: &Arc<String>, place: &Place, graph: &Graph, id: L
     for &input in &fault.inputs {
         let Some(&Some((producer, port))) = feeds.get(input) else { continue };
         let Some(output) = producer.outputs.get(port) else { continue };
-        diagnostic.related.push(Related {
-            layer: LayerRef::of(place, producer),
-            span: producer.span.unwrap_or_default(),
-            element_type: output.element_type,
-            shape: output.shape.clone(),
-            operation: producer.ty().to_owned(),
-            input,
-            role: layer.operation().and_then(|it| it.input_name(input)),
-        });
+        diagnostic.related.push(Related::of(place, layer, input, producer, output));
     }
     diagnostic.fixes.extend(fault.help.as_deref().cloned());
     match fault.code {

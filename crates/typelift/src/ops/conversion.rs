@@ -171,11 +171,6 @@ impl Range {
         }
     }
 
-    fn hull(self, other: Self) -> Self {
-        let is_whole = self.is_whole && other.is_whole;
-        Self { least: self.least.min(other.least), most: self.most.max(other.most), is_whole }
-    }
-
     /// The other range if this one, that of a type, contains it.
     fn within(self, other: Self) -> Self {
         let fits = self.least <= other.least && other.most <= self.most && (other.is_whole || !self.is_whole);
@@ -228,7 +223,11 @@ impl Range {
                 layer.numbers(weights).and_then(|numbers| numbers.first().copied()).map_or(any, Self::exactly)
             }
             ("Concat" | "Pad" | "Select", _) => any,
-            ("Range", _) if ty.is_integer() => any.within(input(0).hull(input(1))),
+            ("Range", _) if ty.is_integer() => {
+                let (start, stop) = (input(0), input(1));
+                let is_whole = start.is_whole && stop.is_whole;
+                any.within(Self { least: start.least.min(stop.least), most: start.most.max(stop.most), is_whole })
+            }
             ("ShapeOf" | "NonZero", _) | ("TopK", _) if name != "TopK" || tensor.port == 1 => {
                 let source = graph.producer(layer.id().input(0)).and_then(|it| graph.output(it)?.shape().dims());
                 let longest = source.and_then(|dims| dims.iter().try_fold(0, |most, dim| Some(dim.upper()?.max(most))));

@@ -158,7 +158,7 @@ impl<'a> GraphCheck<'a> {
         let lint = self.lint(Code::ConditionType, layer, message);
         let label = "OpenVINO reads it, but its CPU plugin does not accept it";
         let mut lint = lint.at(self.locate(layer, "layer", "name"), label);
-        lint.related.push(self.related(producer, port, 0, Some("the trip count")));
+        lint.related.push(Related::of(&self.place, layer, 0, producer, port));
         self.diagnostics.push(lint.help("insert a Convert to i64 before it"));
     }
 
@@ -176,7 +176,7 @@ impl<'a> GraphCheck<'a> {
             "OpenVINO treats every number except 0 as true"
         };
         let mut lint = lint.at(self.locate(layer, "layer", "name"), label);
-        lint.related.push(self.related(producer, port, at, Some("the condition")));
+        lint.related.push(Related::of(&self.place, layer, at, producer, port));
         self.diagnostics
             .push(lint.help("start the edge at the right comparison, or insert a Convert to boolean before it"));
     }
@@ -197,18 +197,6 @@ impl<'a> GraphCheck<'a> {
         let lint = self.lint(Code::ConditionType, layer, message);
         let lint = lint.at(span, "OpenVINO reads it, but its CPU plugin does not accept it");
         self.diagnostics.push(lint.help("insert a Convert to boolean before the Result"));
-    }
-
-    fn related(&self, producer: &Layer, port: &OutputPort, input: usize, role: Option<&'static str>) -> Related {
-        Related {
-            layer: self.reference(producer),
-            span: producer.span().unwrap_or_default(),
-            element_type: port.element_type(),
-            shape: port.shape().clone(),
-            operation: producer.ty().to_owned(),
-            input,
-            role,
-        }
     }
 
     fn check_loop_body(&mut self, layer: &'a Layer, inputs: &[Option<(&'a Layer, &'a OutputPort)>]) {
@@ -289,7 +277,7 @@ impl<'a> GraphCheck<'a> {
         let span = self.locate(layer, "data", "hidden_size");
         let lint = self.lint(Code::InconsistentSize, layer, message);
         let mut lint = lint.at(span, "OpenVINO's reader uses the size of the weights; its plugins may use hidden_size");
-        lint.related.push(self.related(producer, state, 1, None));
+        lint.related.push(Related::of(&self.place, layer, 1, producer, state));
         self.diagnostics.push(lint.help(message!("write hidden_size=\"{}\""; size)));
     }
 
