@@ -37,9 +37,6 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
     let found = std::mem::take(&mut diagnostics.list);
     let checked = checking.check_read(model.take(), found, diagnostics.source.clone());
     diagnostics.list = checked.findings;
-    if let Some(model) = &checked.model {
-        input.name_weights(model, &mut diagnostics.list);
-    }
     let has_errors = diagnostics.has_errors();
     let facts = checked.model.as_ref().map(|model| facts(model, &diagnostics.list, &args.file));
     let file = &diagnostics.file;

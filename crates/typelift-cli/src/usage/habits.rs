@@ -166,10 +166,10 @@ fn has_gap(statement: &str) -> bool {
     statement.ends_with(' ') || statement.contains("  ") || GAPS.iter().any(|gap| whole.contains(gap))
 }
 
-/// True for a word that names no file, although it stands between models: an expression of jq, and a unit.
+/// True for a word that names no file, although it stands between models: an expression of jq, a unit, and a pair.
 pub(crate) fn is_no_file(word: &Path) -> bool {
     let text = word.to_string_lossy();
-    !word.exists() && (is_path(&text) || is_unit(&text))
+    !word.exists() && (is_path(&text) || is_unit(&text) || text.contains('='))
 }
 
 fn is_unit(word: &str) -> bool {

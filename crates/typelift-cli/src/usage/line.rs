@@ -1,6 +1,6 @@
 //! The reading of a command line that is refused, and the whole command that was meant.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -105,7 +105,16 @@ impl<'a> Asked<'a> {
         {
             name.clear();
         }
-        Self { program, arguments, verb, words, model: OnceCell::new(), is_moved, dropped: RefCell::default() }
+        Self {
+            program,
+            arguments,
+            verb,
+            words,
+            model: OnceCell::new(),
+            is_moved,
+            is_wish: Cell::default(),
+            dropped: RefCell::default(),
+        }
     }
 
     pub(super) fn options(&self) -> impl Iterator<Item = Typed<'_>> {
@@ -304,7 +313,8 @@ impl<'a> Asked<'a> {
         if name == "-e" && value.is_some_and(|statement| !self.runs(statement)) {
             return false;
         }
-        if is_off(value) || is_output(name) || is_model_option(name) || is_set {
+        let is_written = self.output().is_some() && meanings(name).contains(&"--in-place");
+        if is_off(value) || is_written || is_output(name) || is_model_option(name) || is_set {
             return true;
         }
         let own = self.own_or_similar(verb, name);
@@ -410,7 +420,10 @@ impl<'a> Asked<'a> {
     fn fill(&self, meant: &str, words: &mut [String]) {
         let is_unknown =
             |name: &str| meanings(name).is_empty() && !self.program.get_subcommands().any(|verb| has(verb, name));
-        let values = self.options().filter(|(name, _)| meanings(name).contains(&meant) || is_unknown(name));
+        let is_row =
+            |name: &str| self.verb.and_then(|verb| scoped(verb.get_name(), |word| word == name)) == Some(meant);
+        let is_meant = |name: &str| meanings(name).contains(&meant) || is_row(name) || is_unknown(name);
+        let values = self.options().filter(|(name, _)| is_meant(name));
         let values = values.filter_map(|(_, value)| value).flat_map(|value| value.split(['=', '>', ',']));
         let mut typed = self
             .rest()

@@ -7,7 +7,7 @@ mod values;
 mod wish;
 mod words;
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -24,6 +24,7 @@ pub(crate) use habits::is_no_file;
 use habits::{is_path, of_habit};
 use line::{argument, has, has_example, has_place, is_changing, refused, shown, split, takes, valued};
 use statements::sed;
+use wish::is_filler;
 use words::{
     dashed, is_like, is_model_option, is_negated, is_off, is_output, is_program, is_slip, known_words, meanings,
     scoped, similar, within,
@@ -42,6 +43,8 @@ struct Asked<'a> {
     model: OnceCell<Option<Model>>,
     /// True if a word was read otherwise than by the parser.
     is_moved: bool,
+    /// True if the tip fulfils a wish, which has all words.
+    is_wish: Cell<bool>,
     /// Options that were typed and are not in the last line.
     dropped: RefCell<Vec<String>>,
 }
@@ -238,8 +241,9 @@ fn tip(error: &Error, program: &Command, arguments: &[OsString]) -> Option<Strin
     let mut dropped = asked.dropped.take();
     dropped.retain(|name| !tip.contains(&**name) && wrong.as_ref() != Some(name));
     // The words of a command of the shell, and of an example, are other words.
-    let is_line = tip.contains("typelift ") && !tip.contains(" | ") && !has_example(&tip);
-    let words = asked.rest().filter(|word| is_line && meanings(word).is_empty() && !asked.is_in(&tip, word));
+    let is_line = tip.contains("typelift ") && !tip.contains(" | ") && !has_example(&tip) && !asked.is_wish.get();
+    let words = asked.rest().filter(|word| is_line && !is_filler(word) && !asked.is_in(&tip, word));
+    let words = words.filter(|word| meanings(word).is_empty() || asked.model().is_some_and(|it| it.find(word).is_ok()));
     dropped.extend(words.map(str::to_owned));
     let is_told = dropped.is_empty() || !tip.contains(".xml");
     Some(if is_told { tip } else { format!("{tip}, without `{}`", dropped.join("` and `")) })
@@ -472,7 +476,8 @@ impl Asked<'_> {
             return text.map_or_else(|| self.said("show | sed"), |text| self.restated(text));
         }
         if is_path(word) && !Path::new(word).exists() {
-            return self.said(meanings("jq").first()?);
+            let of_key = scoped("jq", |key| word.starts_with(key));
+            return self.said(of_key.or_else(|| meanings("jq").first().copied())?);
         }
         // `torch.onnx.export`.
         let (module, call) = word.split_once('.').unwrap_or_default();

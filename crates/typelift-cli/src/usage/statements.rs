@@ -67,26 +67,33 @@ impl Asked<'_> {
     /// The command with what may be meant by a statement that cannot be read, or does not run on the model.
     pub(super) fn restated(&self, wrong: &str) -> Option<String> {
         let is_typed = self.values().any(|value| value == wrong) && !self.rest().any(|word| word == wrong);
-        let whole = |text: &str| format!("rewrite -e '{text}'");
-        let parts: Vec<_> = wrong.split(';').map(str::trim).filter(|part| !part.is_empty()).collect();
-        let meant = match &parts[..] {
-            [one] => self.statements(one),
-            _ => {
-                let runs =
-                    |part: &&str| self.statements(part).into_iter().find(|meant| self.is_accepted(&split(meant)));
-                let lines = parts.iter().map(runs).collect::<Option<Vec<_>>>()?;
-                vec![lines.join(" ").replace("' rewrite -e", "' -e")]
-            }
-        };
+        let mut meant = self.statements(wrong.trim().trim_end_matches(';'));
+        for separator in [";", " and ", ","] {
+            meant.extend(self.several(wrong.split(separator).map(str::trim).filter(|part| !part.is_empty())));
+        }
         let asked = self.of_options();
-        let mut lines = meant.iter().filter(|meant| !is_typed || **meant != whole(wrong));
+        let mut lines = meant.iter().filter(|meant| !is_typed || **meant != format!("rewrite -e '{wrong}'"));
         if let Some(tip) = lines.find_map(|meant| asked.said(meant)) {
             return Some(tip);
         }
         // `-e 'fold constants'`.
         let word = wrong.replace(' ', "-");
-        let is_word = wrong.contains(' ') && (!meanings(&word).is_empty() || library::get(&word).is_some());
+        let is_word = !wrong.contains('(') && (!meanings(&word).is_empty() || library::get(&word).is_some());
         self.verb_tip(&word).filter(|_| is_word)
+    }
+
+    /// The command for several statements. One without a word of its own begins as the first: `expose a and b`.
+    fn several<'t>(&self, parts: impl Iterator<Item = &'t str> + Clone) -> Option<String> {
+        let first = parts.clone().next()?.split(' ').next()?;
+        let lines = parts.map(|part| self.stated(part).or_else(|| self.stated(&format!("{first} {part}"))));
+        let lines = lines.collect::<Option<Vec<_>>>()?;
+        Some(lines.join(" ").replace("' rewrite -e", "' -e")).filter(|_| lines.len() > 1)
+    }
+
+    /// The first statement that may be meant by a text, and runs.
+    fn stated(&self, text: &str) -> Option<String> {
+        let mut lines = self.statements(text).into_iter().filter(|line| line.starts_with("rewrite -e"));
+        lines.find(|line| self.line(line).is_some())
     }
 
     /// The statement that was typed and does not run, with or without `-e`.

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use clap::Command;
+use clap::error::ErrorKind;
 use typelift::ops::Release;
 use typelift::rewrite::library;
 use typelift::{Layer, ops};
@@ -83,6 +84,9 @@ impl Asked<'_> {
         let is_name = self.model().is_none_or(|model| model.find_all(given).is_ok());
         let operation = wish::operation(given).map(|name| format!("type:{name}"));
         let file = Path::new(given).is_file().then(|| format!("@{given}"));
+        if given.contains(',') && !is_name {
+            return None;
+        }
         if is_name { Some(given.to_owned()) } else { file.or(operation).or_else(|| Some(given.to_owned())) }
     }
 
@@ -241,7 +245,9 @@ impl Asked<'_> {
         }
         let words = values.iter().filter(|_| values.len() > 1).map(|value| self.fitted(verb, option, value));
         let words = words.collect::<Option<Vec<_>>>()?.concat();
-        (!words.is_empty() && refused(self.program, verb, &words).is_none()).then_some(words)
+        let fault =
+            refused(self.program, verb, &words).filter(|fault| fault.kind() != ErrorKind::MissingRequiredArgument);
+        (!words.is_empty() && fault.is_none()).then_some(words)
     }
 
     /// The inputs or the outputs of the model with their dimensions.

@@ -1,20 +1,26 @@
 //! Wishes in words, such as `set the batch to 1`, and the commands that fulfil them.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 
+use clap::Command;
 use typelift::ops;
 
 use super::Asked;
 use super::words::{dashed, quoted, rows, scoped};
 use crate::input::{element_type, is_xml};
 
-/// A place of a pattern, such as `LAYER` or `OP2`, and the word of the wish for it.
-type Given<'w> = (&'w str, &'w str);
+/// A place of a pattern, such as `LAYER` or `OP2`, with the word of the wish for it, and what a command takes.
+type Given<'w> = (&'w str, &'w str, String);
 
 impl<'a> Asked<'a> {
     /// The command for the words that are no options and no models, if they are a wish.
     pub(super) fn wish(&self) -> Option<String> {
-        self.wish_of(&self.others().filter(|word| !is_xml(word)).flat_map(tokens).collect::<Vec<_>>())
+        let words: Vec<_> = self.others().filter(|word| !is_xml(word)).flat_map(tokens).collect();
+        // `convert MODEL.xml batch=1`.
+        let is_frame = self.verb.is_some_and(|verb| ["convert", "infer", "rewrite"].contains(&verb.get_name()));
+        let tip = self.wish_of(&words).or_else(|| self.wish_of(words.get(1..).filter(|_| is_frame)?));
+        self.is_wish.set(tip.is_some());
+        tip
     }
 
     /// The command for an option that does not exist, if its name and its value are a wish: `--to onnx`.
@@ -26,8 +32,13 @@ impl<'a> Asked<'a> {
 
     fn wish_of(&self, words: &[&str]) -> Option<String> {
         let asked = self.of_options();
-        let is_wish = words.len() > 1 && !self.models().is_empty();
-        let tip = self.wishes(words).filter(|_| is_wish).find_map(|meant| asked.said(&meant));
+        let is_explained = self.verb.is_some_and(|verb| verb.get_name() == "explain");
+        let is_wish = words.len() > 1 && (is_explained || !self.models().is_empty());
+        let own = self.verb.map_or("", Command::get_name);
+        let wishes = self.wishes(words).filter(|_| is_wish);
+        // `infer` has options of `convert`.
+        let wishes = wishes.flat_map(|meant| [meant.replacen("convert", own, usize::from(own == "infer")), meant]);
+        let tip = wishes.into_iter().find_map(|meant| asked.said(&meant));
         self.dropped.replace(asked.dropped.take());
         tip
     }
@@ -38,19 +49,27 @@ impl<'a> Asked<'a> {
             |(name, value): &&(String, Option<String>)| !name.is_empty() || value.as_deref().is_some_and(is_xml);
         let words = self.words.iter().filter(is_kept).cloned().collect();
         let Self { program, arguments, verb, is_moved, .. } = *self;
-        Asked { program, arguments, verb, words, model: OnceCell::new(), is_moved, dropped: RefCell::default() }
+        Asked {
+            program,
+            arguments,
+            verb,
+            words,
+            model: OnceCell::new(),
+            is_moved,
+            is_wish: Cell::default(),
+            dropped: RefCell::default(),
+        }
     }
 
     /// The commands for a wish in words, the likeliest first. No word of the wish is left out.
     pub(super) fn wishes(&self, words: &[&str]) -> impl Iterator<Item = String> {
-        let rows = rows().filter_map(|(row, meant)| Some((row.strip_prefix("WISH: ")?, meant)));
-        let patterns = rows.flat_map(|(row, meant)| row.split(", ").map(move |pattern| (pattern, meant)));
         // A call is an operation to add, or a value.
         let has_call = words.iter().any(|word| word.contains('('));
-        let is_fit = move |meant: &str| !has_call || ["(_)", "$VALUE"].iter().any(|place| meant.contains(place));
-        let patterns = patterns.filter(move |(_, meant)| is_fit(meant));
+        let rows = rows().filter_map(|(row, meant)| Some((row.strip_prefix("WISH: ")?, meant)));
+        let rows = rows.filter(move |(_, meant)| !has_call || meant.contains("(_)") || meant.contains("$VALUE"));
+        let patterns = rows.flat_map(|(row, meant)| row.split(", ").map(move |pattern| (pattern, meant)));
         let given = patterns.filter_map(|(pattern, meant)| Some((self.given(pattern, words)?, meant)));
-        given.flat_map(move |(given, meant)| meant.split('|').filter_map(move |meant| self.with(meant, &given)))
+        given.flat_map(move |(given, meant)| alternatives(meant).filter_map(move |meant| self.with(meant, &given)))
     }
 
     /// The words for the places of a pattern. `None` if one is missing, or if a word of the wish is not in the pattern.
@@ -60,13 +79,10 @@ impl<'a> Asked<'a> {
             pattern.split(' ').partition(|part| part.starts_with(char::is_uppercase));
         for part in names.into_iter().chain(places) {
             let name = part.trim_end_matches('?');
-            let is_meant = |word: &&str| match name.starts_with(char::is_uppercase) {
-                true => self.is_kind(name, word),
-                false => name.split('/').any(|name| name == dashed(word)),
-            };
-            let at = left.iter().position(|word| is_meant(word) && !is_filler(word));
-            match at.or_else(|| left.iter().position(is_meant)) {
-                Some(at) => given.push((name, left.remove(at))),
+            // A word that adds nothing comes last.
+            let fits = left.iter().enumerate().filter_map(|(at, word)| Some((at, self.value(name, word)?)));
+            match fits.min_by_key(|(at, _)| is_filler(&left[*at])) {
+                Some((at, value)) => given.push((name, left.remove(at), value)),
                 None if part.ends_with('?') => {}
                 None => return None,
             }
@@ -74,81 +90,73 @@ impl<'a> Asked<'a> {
         left.iter().all(is_filler).then_some(given)
     }
 
-    /// True if a word can be what a place stands for.
-    fn is_kind(&self, place: &str, word: &str) -> bool {
-        let is_end = |option: &str| self.model().is_none() || self.ends(option).iter().any(|(name, _)| name == word);
-        match place.trim_end_matches('2') {
-            "INPUT" => is_end("input"),
-            "OUTPUT" => is_end("output"),
+    /// What a command takes for a word, if the word can be what a part of a pattern stands for.
+    fn value(&self, part: &str, word: &str) -> Option<String> {
+        let is_fit = match part.trim_end_matches('2') {
+            "TYPE" => return element_type(word).ok().map(|ty| ty.to_string()),
+            "LENGTH" => return self.lengths(word),
+            "OP" => return operation(word).map(str::to_owned),
+            "RANGE" => return range(word),
+            "MODE" => return self.fitted(self.program.find_subcommand("convert")?, "--quantize", word)?.pop(),
+            "INPUT" | "OUTPUT" => {
+                self.model().is_none() || self.ends(&part.to_lowercase()).iter().any(|(name, _)| name == word)
+            }
             "LAYER" => self.model().is_none_or(|model| model.find(word).is_ok()),
-            "LENGTH" => !self.lengths(word).is_empty(),
-            "TYPE" => element_type(word).is_ok(),
-            "OP" => operation(word).is_some(),
             "LAYOUT" => word.len() > 2 && word.to_uppercase().chars().all(|letter| "NCDHWTL".contains(letter)),
             "NUMBER" => word.parse::<f64>().is_ok(),
-            "SHAPE" => word.starts_with('['),
-            "VALUE" => word.contains('(') || word.starts_with(|first: char| first.is_numeric() || "[-".contains(first)),
+            "SHAPE" if word.starts_with('[') => return Some(word.to_owned()),
+            "VALUE" if word.contains('(') || word.starts_with(|it: char| it.is_numeric() || "[-".contains(it)) => {
+                return Some(word.to_owned());
+            }
+            "SHAPE" | "VALUE" => false,
             "FILE" => is_xml(word),
-            "RANGE" => range(word).is_some(),
-            "MODE" => self.mode(word).is_some(),
             "CODE" => self.is_accepted(&["explain", word].map(str::to_owned)),
-            _ => true,
-        }
+            names => names == "NEW" || names.split('/').any(|name| name == dashed(word) || name == canonical(word)),
+        };
+        is_fit.then(|| quoted(word))
     }
 
     /// The open lengths of a name: `batch` and `mask_batch` for `batch`.
-    fn lengths(&self, name: &str) -> Vec<String> {
-        let symbols = self.model().map(|model| typelift::shapes(model).symbols).unwrap_or_default();
-        let is_meant = |own: &str| own.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('_'));
-        symbols.into_iter().map(|symbol| symbol.name).filter(|own| is_meant(own)).collect()
-    }
-
-    fn mode(&self, word: &str) -> Option<String> {
-        self.fitted(self.program.find_subcommand("convert")?, "--quantize", word)?.into_iter().nth(1)
+    fn lengths(&self, name: &str) -> Option<String> {
+        let symbols = typelift::shapes(self.model()?).symbols.into_iter().map(|symbol| symbol.name);
+        let own = symbols.filter(|own| own.strip_suffix(name).is_some_and(|it| it.is_empty() || it.ends_with('_')));
+        Some(own.collect::<Vec<_>>().join(" ")).filter(|own| !own.is_empty())
     }
 
     /// A command with the words that were given in its places.
     fn with(&self, meant: &str, given: &[Given<'_>]) -> Option<String> {
-        let word = |place: &str| given.iter().find(|(name, _)| *name == place).map(|(_, word)| *word);
-        let end = ["INPUT", "OUTPUT", "LAYER"].into_iter().find_map(word).unwrap_or_default();
-        let inputs = word("OP").and_then(|op| self.operation_of(op));
-        let inputs = inputs.as_deref().and_then(|op| Some(op.split_at(op.find('(')?).1)).unwrap_or("(x)");
-        let layouts = given.iter().filter(|(place, _)| place.starts_with("LAYOUT")).map(|(_, word)| *word);
-        let layouts: Vec<_> = layouts.collect();
+        let end = given.iter().find(|it| ["INPUT", "OUTPUT", "LAYER"].contains(&it.0)).map_or("", |it| it.1);
+        let op = given.iter().find(|it| it.0 == "OP").and_then(|it| self.operation_of(it.1)).unwrap_or_default();
+        let inputs = op.find('(').map_or("(x)", |at| &op[at..]);
         let mut text = meant.to_owned();
         // `OP2` begins like `OP`.
-        for (place, word) in given.iter().rev() {
-            let value = match place.trim_end_matches('2') {
-                "TYPE" => element_type(word).ok()?.to_string(),
-                "OP" => operation(word)?.to_owned(),
-                "LENGTH" => self.lengths(word).join("=$NUMBER --set-length "),
-                "RANGE" => range(word)?,
-                "MODE" => self.mode(word)?,
-                "SHAPE" | "VALUE" => (*word).to_owned(),
-                "LAYOUT" if let Some(option) = meant.split(' ').find(|option| option.ends_with("-layout")) => {
-                    self.layout(option, &format!("{end}:{}", layouts.join(":")))?
-                }
-                _ => quoted(word),
-            };
+        for (place, word, value) in given.iter().rev() {
             let form = if word.contains('(') { (*word).to_owned() } else { format!("{value}(_)") };
-            text = text
-                .replace(&format!("${place}(_)"), &form)
-                .replace(&format!("${place}(x)"), &format!("{value}{inputs}"));
-            text = text.replace(&format!("${place}"), &value);
+            text = text.replace(&format!("${place}(_)"), &form);
+            text = text.replace(&format!("${place}(x)"), &format!("{value}{inputs}"));
+            // The option is repeated for each length.
+            let rest = meant.split_once("$LENGTH").map_or("", |(_, rest)| rest);
+            let value = if *place == "LENGTH" { &value.replace(' ', &format!("{rest} --set-length ")) } else { value };
+            text = text.replace(&format!("${place}"), value);
         }
-        let only =
-            |option: &str| Some(self.ends(option)).filter(|ends| ends.len() == 1)?.pop().map(|(name, _)| quoted(&name));
-        let derived = [
+        if let Some((start, option)) = text.split_once("$TRANSPOSED ") {
+            let layouts = given.iter().filter(|it| it.0.starts_with("LAYOUT")).map(|it| it.1).collect::<Vec<_>>();
+            text = format!("{start}{option} {}", self.layout(option, &format!("{end}:{}", layouts.join(":")))?);
+        }
+        for (place, value) in [
             ("$BEFORE", self.before(end).map(|name| quoted(&name))),
             ("$FROM", self.type_of(end)),
-            ("$FIRST", only("input")),
-            ("$LAST", only("output")),
-        ];
-        derived
-            .into_iter()
-            .filter(|(place, _)| meant.contains(place))
-            .try_fold(text, |text, (place, value)| Some(text.replace(place, &value?)))
+            ("$LAST", self.ends("output").pop().filter(|_| self.ends("output").len() == 1).map(|it| quoted(&it.0))),
+        ] {
+            text = if text.contains(place) { text.replace(place, &value?) } else { text };
+        }
+        Some(text)
     }
+}
+
+/// The commands of a row, of which one that pipes is the only one.
+fn alternatives(meant: &str) -> impl Iterator<Item = &str> {
+    meant.split(if meant.contains(" | ") { '\0' } else { '|' })
 }
 
 /// The words of a text. A list in brackets is one word.
@@ -168,13 +176,19 @@ fn range(word: &str) -> Option<String> {
 }
 
 /// True for a word that adds nothing to a wish, such as `the`.
-fn is_filler(word: &&str) -> bool {
+pub(super) fn is_filler(word: &&str) -> bool {
     scoped("FILLER", |filler| filler == word.to_lowercase()).is_some()
+}
+
+/// The word of the patterns for one of the same meaning: `delete` for `drop`.
+fn canonical(word: &str) -> String {
+    let word = dashed(word);
+    scoped("SAME", |same| same == word).map_or(word, str::to_owned)
 }
 
 /// The operation of a name or of a call.
 pub(super) fn operation(word: &str) -> Option<&'static str> {
     let name = word.split('(').next().unwrap_or(word);
-    let own = ops::all().map(|row| row.name).find(|own| own.eq_ignore_ascii_case(name));
+    let own = ops::all().map(|row| row.name).find(|own| own.eq_ignore_ascii_case(&canonical(name)));
     own.or_else(|| ops::meant(name).filter(|meant| meant.is_same)?.operation)
 }

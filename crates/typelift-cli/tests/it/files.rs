@@ -688,3 +688,34 @@ mod unix {
         }
     }
 }
+
+#[test]
+fn weights_of_another_name_are_found_by_their_length() {
+    let folder = two_models();
+    let path = folder.path();
+    fs::remove_file(path.join("other.bin")).unwrap();
+    fs::rename(path.join("model.bin"), path.join("weights.bin")).unwrap();
+    for command in [&["convert", "model.xml", "-o", "out.xml"][..], &["check", "model.xml"]] {
+        let text = said(path, command);
+        assert!(text.contains("`--bin weights.bin` names a file of exactly the"), "{command:?}: {text}");
+    }
+    fs::write(path.join("second.bin"), fs::read(path.join("weights.bin")).unwrap()).unwrap();
+    let text = said(path, &["convert", "model.xml", "-o", "out.xml"]);
+    assert!(!text.contains("names a file"), "two files have this length: {text}");
+}
+
+#[test]
+fn a_slip_in_the_name_of_a_folder_leads_to_the_file() {
+    let folder = two_models();
+    let deep = folder.path().join("models/v1");
+    fs::create_dir_all(&deep).unwrap();
+    fs::copy(folder.path().join("model.xml"), deep.join("model.xml")).unwrap();
+    let text = said(folder.path(), &["check", "model/v1/model.xml"]);
+    assert!(text.contains("typelift check models/v1/model.xml"), "{text}");
+}
+
+/// What a command prints.
+fn said(folder: &Path, arguments: &[&str]) -> String {
+    let done = run(folder, arguments);
+    format!("{}{}", done.stdout, done.stderr)
+}

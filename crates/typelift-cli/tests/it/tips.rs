@@ -803,6 +803,76 @@ const SHELL: &[&str] = &[
     "verify M R --input in.npz",
 ];
 
+/// Wishes in words, and operands in another order or form.
+const WISHES: &[&str] = &[
+    "rewrite R -e 'make batch static 1' -o o.xml",
+    "rewrite R -e 'print all Convolution' -o o.xml",
+    "rewrite R -e 'cast image to u8' -o o.xml",
+    "rewrite R -e 'swap inputs image and mask' -o o.xml",
+    "rewrite R -e 'mark scores as output' -o o.xml",
+    "rewrite R -e 'normalize image by 127.5' -o o.xml",
+    "rewrite R -e 'set image shape [1,3,32,32]' -o o.xml",
+    "rewrite R -e 'freeze mask to 1' -o o.xml",
+    "rewrite R -e 'transpose image to NHWC' -o o.xml",
+    "rewrite R -e 'rename head logits; rename act swish' -o o.xml",
+    "why type of scores in R",
+    "convert image=u8 R -o o.xml",
+    "convert R -o o.xml --set-length batch 4",
+    "explain R type-mismatch",
+    "make R smaller",
+    "convert R --to onnx -o out.onnx",
+    "stats R --memory=2g",
+    "convert R —compress f16 -o o.xml",
+    "convert R --compress fp16 --but-not Softmax -o o.xml",
+    "rewrite R -e 'change type of mask to f32' -o o.xml",
+    "rewrite R -e 'multiply probabilities by 100' -o o.xml",
+    "rewrite R -e 'add softmax at the end' -o o.xml",
+    "rewrite R -e 'remove Softmax' -o o.xml",
+    "rewrite R -e 'keep head in fp32' -o o.xml",
+    "rewrite R -e 'list inputs' -o o.xml",
+    "rewrite R -e 'fuse gelu' -o o.xml",
+    "rewrite R -e 'quantize head to int8' -o o.xml",
+    "rewrite R -e 'set layout NCHW for image' -o o.xml",
+    "why not f16 R",
+    "convert R -o o.xml --input-type image u8",
+    "convert R -o o.xml --set-shape image 1 3 32 32",
+    "convert R -o o.xml --compress bfloat16 --layers head",
+    "graph R -o graph.png",
+    "dump R head/weight",
+    "infer R --format json --shape image=[1,3,32,32]",
+    "rewrite R -e 'give image shape [4,3,32,32]' -o o.xml",
+    "rewrite R -e 'disable act' -o o.xml",
+    "rewrite R -e 'add Relu to head' -o o.xml",
+    "rewrite R -e 'limit batch to 8' -o o.xml",
+    "rewrite R -e 'rename all layers with prefix enc_' -o o.xml",
+    "rewrite R -e 'rename head -> logits, act -> swish' -o o.xml",
+    "rewrite R -e 'expose head and act' -o o.xml",
+    "rewrite R -e 'undo compress' -o o.xml",
+    "rewrite R -e 'keep Softmax in f32' -o o.xml",
+    "rewrite R -e 'remove unused layers' -o o.xml",
+    "rewrite R -e 'clamp probabilities between 0 and 1' -o o.xml",
+    "rewrite R -e 'swap image and mask' -o o.xml",
+    "rewrite R -e 'optimize' -o o.xml",
+    "why does R have f16",
+    "why scores and head R",
+    "explain error type-mismatch",
+    "convert R batch=1 -o o.xml",
+    "convert R image=[1,3,32,32] -o o.xml",
+    "convert R --keep-layers head,act --compress f16 -o o.xml",
+    "convert R --out=o.xml --overwrite",
+    "show R --weights head/weight",
+    "infer R batch=4",
+    "reduce R -- grep -q Softmax {}",
+    "stats R .inputs",
+    "rewrite R -e 'only blocks 0 to 3' -o o.xml",
+    "rewrite R -e 'paint head in green' -o o.xml",
+];
+
+#[test]
+fn a_wish_in_words_gets_a_command_without_losing_a_word() {
+    insta::assert_snapshot!("wishes", answers(WISHES));
+}
+
 #[cfg(unix)]
 #[test]
 fn tips_are_quoted_for_a_unix_shell() {

@@ -243,33 +243,6 @@ const fn kind(
 const REMOVAL: &str = "`remove output NAME` removes an output; `redirect LAYER -> TENSOR` connects the consumers of a layer to a tensor before it, and removes it";
 
 const INPUT: &str = "`input NAME : TYPE[SHAPE]` changes the type and the shape of an input";
-const INSERTION: &str = "`before NAME : Relu(_)` and `after NAME : Relu(_)` add layers";
-
-/// Words of other programs that begin no statement, each with the statement that does it.
-const FOREIGN: [(&str, &str); 18] = [
-    ("append", INSERTION),
-    ("batch", INPUT),
-    (
-        "cast",
-        "`input NAME : TYPE` changes the type of an input; `after NAME : Convert(_) {destination_type=TYPE}` adds a Convert",
-    ),
-    ("connect", "`redirect TENSOR -> OTHER` connects the consumers of a tensor to another"),
-    ("delete", REMOVAL),
-    ("drop", REMOVAL),
-    ("extract", "`cut A .. B` keeps the layers between tensors"),
-    ("fuse", "a rule is `PATTERN => REPLACEMENT`, such as `Multiply(x, Sigmoid(x)) => Swish-4(x)`"),
-    ("insert", INSERTION),
-    ("replace", "a rule is `PATTERN => REPLACEMENT`, such as `Relu(x) => Gelu-7(x)`"),
-    ("reshape", INPUT),
-    ("set-shape", INPUT),
-    ("set-type", INPUT),
-    ("set_shape", INPUT),
-    ("set_type", INPUT),
-    ("shape", INPUT),
-    ("transpose", "`before NAME : Transpose(_, [0, 3, 1, 2])` adds a Transpose"),
-    ("type", INPUT),
-];
-
 impl Script {
     /// Parses the statement, the rule or the definition in a range of the text.
     pub(super) fn read(&mut self, text: &str, range: Range<usize>) -> Result<(), NotationError> {
@@ -311,14 +284,12 @@ impl Script {
             return Err(error.with_help(format!("write `input {}`, or `output {name} : TYPE`", rest.trim())));
         }
         let is_rule = rest.contains("=>") || rest.contains('(') || ["try", "once"].contains(&name);
-        let foreign = FOREIGN.iter().find(|(word, _)| *word == name);
         let near = nearest(name, KINDS.iter().map(|kind| kind.word).chain(["def"]));
-        let is_word = name.starts_with(char::is_lowercase) && rest.contains(' ');
-        if !is_rule && (foreign.is_some() || near.is_some() || is_word) {
+        if !is_rule && (near.is_some() || name.starts_with(char::is_lowercase) && rest.contains(' ')) {
             let error = cursor.error(start..start + name.len(), format!("`{name}` is not a statement"));
-            return Err(match foreign {
-                Some((_, help)) => error.with_help(*help),
-                None => error.with_near(near),
+            return Err(match near {
+                Some(_) => error.with_near(near),
+                None => error.with_help("a line is a rule, `Relu(x) => Abs(x)`, or a statement, `rename OLD NEW`"),
             });
         }
         self.rules.push(Rule::read(text, start..range.end, &self.definitions)?);
