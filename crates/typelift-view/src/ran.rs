@@ -17,6 +17,8 @@ pub(crate) struct Run<'a> {
     kernels: &'a [Kernels],
     /// The time of all executed layers in microseconds.
     us: u64,
+    /// The time of those that ran once, for constants.
+    once: u64,
 }
 
 /// The result of compilation for a layer.
@@ -79,7 +81,13 @@ impl<'a> Run<'a> {
             let arriving = weights.get(layer.name.as_str()).cloned().unwrap_or_default();
             Computed::of(layer, &precisions, arriving)
         });
-        Self { layers: layers.collect(), added: added(graph, ran), kernels: &ran.kernels, us: ran.counts.us }
+        Self {
+            layers: layers.collect(),
+            added: added(graph, ran),
+            kernels: &ran.kernels,
+            us: ran.counts.us,
+            once: ran.counts.us_once,
+        }
     }
 }
 

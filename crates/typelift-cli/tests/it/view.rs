@@ -292,7 +292,7 @@ fn a_page_has_limits_and_bounds_of_lengths() {
     let folder = tempfile::tempdir().unwrap();
     let text = "x = Parameter : f32[4,?]\nb = Const([0, 1]) : i64[2]\nz = Const(0) : f32[]\n\
                 y = Pad(x, b, b, z) {pad_mode=reflect}\nr = Result(y)\nn = Parameter : boolean[4]\n\
-                i = NonZero(n) {output_type=i64}\nq = Result(i)\n";
+                i = NonZero(n) {output_type=i64}\nq = Result(i)\nu = Parameter : f32[1..10,?]\nw = Result(u)\n";
     let mut model = typelift::Model::from_text(text).unwrap();
     assert!(typelift::infer(&mut model).is_empty());
     model.save(folder.path().join("m.xml")).unwrap();
@@ -302,7 +302,8 @@ fn a_page_has_limits_and_bounds_of_lengths() {
     assert_eq!(of("x")["limits"], serde_json::json!([["s0 ≥ 2", ["y"]]]));
     assert_eq!(of("y")["limits"], serde_json::json!([["s0 ≥ 2", ["x"]]]));
     assert_eq!(of("i")["outputs"], serde_json::json!([["i64", "[1,..4]"]]));
-    assert_eq!(page["lengths"], serde_json::json!([["s0", 224]]));
+    assert_eq!(page["lengths"], serde_json::json!([["s0", 224], ["batch", 1], ["s2", 224]]));
+    assert_eq!(of("u")["limits"], serde_json::json!([["batch ≤ 10", []]]));
 }
 
 /// A page had other fixes than `check`, and none of their commands.
@@ -405,4 +406,46 @@ fn values_after_a_convert_are_those_that_the_model_uses() {
     );
     let tiny = page["constants"].as_array().unwrap().iter().find(|it| it["path"] == "t").unwrap();
     assert_eq!((&tiny["first"], &tiny["max"]), (&serde_json::json!([1e-310, "-inf"]), &1e-310.into()));
+}
+
+/// A block whose weights were multiplied by 100 was merged with its siblings.
+#[test]
+fn a_block_with_weights_of_another_scale_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = |scales: [f64; 5]| {
+        let mut text = "x0 = Parameter : f32[8,8]\n".to_owned();
+        for (block, scale) in scales.into_iter().enumerate() {
+            let values: Vec<_> = (0..64).map(|at| ((f64::from(at) - 20.0) * scale).to_string()).collect();
+            text += &format!(
+                "m.layers.{block}.w = Const([{}]) : f32[8,8]\nm.layers.{block}.a = MatMul(x{block}, m.layers.{block}.w) {{transpose_a=false, transpose_b=false}}\n\
+                 m.layers.{block}.b = ReLU(m.layers.{block}.a)\nm.layers.{block}.c = Tanh(m.layers.{block}.b)\nx{} = Exp(m.layers.{block}.c)\n",
+                values.join(", "),
+                block + 1
+            );
+        }
+        let mut model = typelift::Model::from_text(&(text + "y = Result(x5)\n")).unwrap();
+        assert!(typelift::infer(&mut model).is_empty());
+        model.save(folder.path().join("m.xml")).unwrap();
+        run(folder.path(), &["stats", "m.xml"]).stdout
+    };
+    let found = said([1.0, 2.0, 0.5, 100.0, 1.0]);
+    assert!(found.contains("`w` has values about 100 times as large as in its siblings"), "{found}");
+    assert!(said([1.0, 0.01, 1.0, 1.0, 1.0]).contains("`w` has values about 100 times as small as in its siblings"));
+    for ordinary in [[1.0, 2.0, 4.0, 6.0, 3.0], [1.0, 9.0, 90.0, 900.0, 9000.0], [1.0, 1.0, 100.0, 100.0, 1.0]] {
+        assert!(!said(ordinary).contains("times as"), "{ordinary:?}");
+    }
+}
+
+/// The path of a value led to the layer that uses it last.
+#[test]
+fn a_path_leads_to_the_first_user() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "x = Parameter : f32[2]\nc = Const([1, 2]) : f32[2]\na = Add(x, c)\nb = Multiply(a, c)\nz = Result(b)\n";
+    let mut model = typelift::Model::from_text(text).unwrap();
+    assert!(typelift::infer(&mut model).is_empty());
+    model.save(folder.path().join("m.xml")).unwrap();
+    let page = data(&run(folder.path(), &["view", "m.xml", "-o", "-"]).stdout);
+    let steps = page["steps"].as_array().unwrap();
+    let at = |name: &str| steps.iter().position(|step| step[1] == name).unwrap();
+    assert_eq!(steps[at("c")][8], at("a"));
 }

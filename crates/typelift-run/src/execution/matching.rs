@@ -280,6 +280,7 @@ impl<'a> Matching<'a> {
         for executed in &self.execution.layers {
             *counts.exec.entry(executed.ty.clone()).or_default() += 1;
             counts.us += executed.time().unwrap_or(0);
+            counts.us_once += executed.us.filter(|_| executed.is_constant).unwrap_or(0);
             counts.us_reorders += executed.time().filter(|_| executed.ty == "Reorder").unwrap_or(0);
         }
         counts

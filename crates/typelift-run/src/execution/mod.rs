@@ -138,6 +138,9 @@ pub struct Counts {
     pub us: u64,
     /// The time of all Reorders in microseconds, which is included.
     pub us_reorders: u64,
+    /// The time of layers that compute constants, in microseconds. They ran once, during compilation.
+    #[serde(skip)]
+    pub us_once: u64,
 }
 
 /// A model matched with its execution graph.

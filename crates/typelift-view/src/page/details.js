@@ -96,7 +96,7 @@ function inputItem(node, input, constant) {
   const [first] = input.held ?? [], producer = input.from && producerOf(node, input);
   const subject = producer ? reachNode(producer) : input.from ? reach(input.from, input.from, called(input.from)) : make("span", { class: "faint" }, input.of ? "computed of the shape of " : "constant");
   const inner = [...outerInputs].filter(([, outer]) => outer === input).map(([path]) => path);
-  return make("li", {}, input.name ? `${input.name}: ` : "", subject, ...(first && !input.of ? [" ", ...pathLink(stepsAt.get(first), "path")] : []), ...(input.of ?? []).flatMap((path) => [reach(path, path, last(path)), " "]), " ", make("code", {}, input.text), ...inner.flatMap((path) => [" → ", reach(path, path, last(path))]), ...storedValues(input, constant));
+  return make("li", {}, input.name ? `${input.name}: ` : node.inputs.length > 1 && node.inputs.includes(input) ? `${node.inputs.indexOf(input)}: ` : "", subject, ...(first && !input.of ? [" ", ...pathLink(stepsAt.get(first), "path")] : []), ...(input.of ?? []).flatMap((path) => [reach(path, path, last(path)), " "]), " ", make("code", {}, input.text), ...inner.flatMap((path) => [" → ", reach(path, path, last(path))]), ...storedValues(input, constant));
 }
 
 function outputItem(node, [type, shape], port) {
@@ -123,7 +123,10 @@ function details(item, constant = null) {
   const name = nameOf(item);
   panel.replaceChildren(closing(panel), make("h2", {}, name, " ", copier(name, "name")), ...(item.end ? [make("div", { class: "faint mono" }, item.name)] : []), ...closedLayer(namesAt.get(constant)), ...foldedLayer(constant, item), ...trail(item), ...(item.kind === "layer" ? layerDetails(item, constant) : groupDetails(item)));
   panel.scrollTop = 0;
-  if (item.kind === "layer" && item.outputs.length) why(item, 0); else tellApart(panel);
+  // A Result has the type of what it returns.
+  if (item.kind === "layer" && item.outputs.length) why(item, 0);
+  else if (item.op === "Result" && item.inputs[0]) why({ path: item.inputs[0].from ?? item.inputs[0].held?.[0] }, null, item.inputs[0].text);
+  else tellApart(panel);
   if (constant) panel.querySelector("details.values[open]")?.scrollIntoView({ block: "nearest" });
 }
 // A layer of a block whose inside is not on the page.
@@ -140,8 +143,9 @@ function foldedLayer(path, item) {
 // The groups around an item, as links.
 function trail(item) {
   const around = [];
-  for (let up = item.up; up; up = up.up) if (up.kind !== "graph") around.unshift(up);
-  const links = around.flatMap((up, at) => [at ? " › " : "", link({ title: up.path }, up.path, () => go(up), titleOf(up))]);
+  for (let up = item.up; up?.up; up = up.up) around.unshift(up);
+  // Layers with bodies have names such as `prim::If/If_1`, and bodies those that only their layer makes unique.
+  const links = around.flatMap((up, at) => [at ? " › " : "", up.kind === "graph" ? up.name : link({ title: up.path }, up.path, () => go(up), up.kind === "layer" ? called(up.path, up.op) : titleOf(up))]);
   return links.length ? [make("div", { class: "faint" }, "in ", ...links)] : [];
 }
 function layerDetails(node, constant) {
@@ -155,7 +159,7 @@ function layerDetails(node, constant) {
     make("div", { class: "faint" }, where(node) + (node.macs ? " · " + operations(node) + macsFormula(node) : "") + (node.only === SIDES.before ? " · only in the model before" : "")),
     ...(node.bodies.length ? [make("p", {}, make("button", { onclick: () => flip(node) }, node.open ? "Close" : `Open ${node.bodies.map((body) => body.name).join(" and ")}`))] : []),
     reachButtons(),
-    ...(node.convert ? section("Converts", make("div", { class: node.convert[2] ? lossClass(node.convert[3]) : "" }, `${node.convert[0]} → ${node.convert[1]}${node.convert[3] ? " of indices" : ""}: ${node.convert[2] || "keeps every value"}`), ...(node.convert[4] ? [make("div", { class: "faint" }, node.convert[4])] : [])) : []),
+    ...(node.convert ? section("Converts", make("div", { class: node.convert[2] ? lossClass(node.convert[3]) : "" }, `${node.convert[0]} → ${node.convert[1]}${node.convert[3] ? " of indices" : ""}: ${node.convert[2] || (node.convert[0] === node.convert[1] ? "not needed, as the type stays" : "keeps every value")}`), ...(node.convert[4] ? [make("div", { class: "faint" }, node.convert[4])] : [])) : []),
     ...listed("Findings", findings), ...listed("Changed", changes), ...was,
     ...(attributes.length ? section("Attributes", make("dl", {}, ...attributes)) : []),
     ...listed("Inputs", [...node.inputs, outerInputs.get(node.path)].filter(Boolean).map((input) => inputItem(node, input, constant))), ...listed("Outputs", node.outputs.map((output, port) => outputItem(node, output, port))), ...inBody(node),
@@ -191,8 +195,8 @@ function groupDetails(group) {
 
 // The source of a tensor's type, and the steps from the source to the tensor.
 const MOST_STEPS = 12, MOST_SOURCES = 6;
-function why(node, port) {
-  const start = reasons.get(`${node.path}\n${node.id}\n${port}`), seen = new Set(), steps = [];
+function why(node, port, text = "") {
+  const start = port === null ? data.steps.find(({ path, type }) => path === node.path && text.includes(type)) : reasons.get(`${node.path}\n${node.id}\n${port}`), seen = new Set(), steps = [];
   const pending = start ? [start] : [];
   for (let step; (step = pending.shift());) {
     if (seen.has(step)) continue;

@@ -93,8 +93,8 @@ document.addEventListener("keydown", (/** @type {any} */ event) => {
   const { clientWidth: width, clientHeight: height } = canvas;
   const action = { "/": () => by("search").focus(), 0: () => fit(), o: () => by("beside").click(), b: () => by("both").click(), u: () => showReach(true), d: () => showReach(false), "?": () => by("keys").showModal(), "+": () => zoom(1.25, width / 2, height / 2), "-": () => zoom(0.8, width / 2, height / 2) }[event.key];
   if (action) { action(); event.preventDefault(); }
-  // On a fresh page nothing has the focus, so the first key selects an input.
-  else if (event.target === document.body && event.key.startsWith("Arrow")) { canvas.focus(); graphKey(event); }
+  // On a fresh page nothing has the focus, so the first key selects an input. A link to a layer is where that layer is.
+  else if ((event.target === document.body || selected && event.target.closest?.("a.link")) && event.key.startsWith("Arrow")) { canvas.focus(); graphKey(event); }
 });
 // Paper has the whole graph in light colours.
 window.addEventListener("beforeprint", () => {

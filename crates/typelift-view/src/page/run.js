@@ -38,6 +38,7 @@ function runList() {
     const retyped = together(run.layers.filter(({ path, type }) => type && places.has(path) && typeOf(places.get(path), null) !== type), types).sort((a, b) => b.length - a.length);
     return [
       make("h3", {}, `${which(at)}${plural(all, "kernel")}${sum ? `, ${micros(sum)} in all` : ", without times"}`),
+      ...(run.once ? [make("div", { class: "faint" }, `${micros(run.once)} more for constants, once`)] : []),
       make("div", {}, `${plural(run.layers.length, "layer")} of the model, constants and outputs aside: ${fates.map((all) => `${grouped(all.length)} ${all[0].became}`).join(", ")}`),
       ...timeTable("Block", blocks, sum, ({ name }) => name?.path ? link({ title: name.path }, name.path, () => go(name), groupName(name)) : name ?? unfolding(groups.length ? "outside of blocks" : "layers of the model", slowest((layer) => isTimed(layer) && !blockOf(layer.path)))),
       ...timeTable("Kernel and type", kernels, sum, ({ name, all = [] }) => all.length ? unfolding(name, all) : name),

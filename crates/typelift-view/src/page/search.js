@@ -17,13 +17,15 @@ for (const { path, op, types, item } of data.names) {
   const bytes = [...types.matchAll(/(\w+)(\[[^\]]*\])/g)].reduce((sum, [, type, shape]) => sum + (tensorBytes(type, shape) ?? 0), 0);
   entries.push({ item, path, op, bytes, constant: path, note: `${op} ${types}${sized(bytes)}`, text: `${path} ${op} ${types} ${{ Parameter: "input", Result: "output" }[op] ?? ""} ${foundAt(path)}` });
 }
+const sharedBy = new Map();
+for (const { only, inputs } of layers) for (const path of only === SIDES.before ? [] : new Set(inputs.flatMap(({ held = [] }) => held))) sharedBy.set(path, (sharedBy.get(path) ?? 0) + 1);
 for (const [path, node] of holders) {
   const input = node.inputs.find((input) => input.held?.includes(path)) ?? node.was?.inputs.find((input) => input.held?.includes(path));
   const known = values.get(path), step = stepsAt.get(path), own = known?.text ?? (step ? step.type + (step.stored ?? "") : input?.text ?? "");
   const bytes = known?.bytes ?? (step?.stored ? tensorBytes(step.type, step.stored) ?? 0 : 0);
   const op = step?.op ?? "Const", isMain = op === "Const" && [undefined, path].includes(input?.parts?.[0]?.[0]);
   // What is said of a weight, such as how it is quantized, concerns the constant that stores it.
-  entries.push({ item: node, path, op, id: step?.id, bytes, step, constant: path, note: `${op} ${own}${sized(bytes)} in ${node.op} ${labelOf(node)}`, text: `${path} ${op === "Const" ? "constant" : op} ${own} ${isMain ? (input?.text ?? "").replace(/ \([^)]*→[^)]*\)/, "") : ""} ${foundAt(path)}` });
+  entries.push({ item: node, path, op, id: step?.id, bytes, step, constant: path, note: `${op} ${own}${sized(bytes)} in ${sharedBy.get(path) > 1 ? `${sharedBy.get(path)} layers` : `${node.op} ${labelOf(node)}`}`, text: `${path} ${op === "Const" ? "constant" : op} ${own} ${isMain ? (input?.text ?? "").replace(/ \([^)]*→[^)]*\)/, "") : ""} ${sharedBy.get(path) > 1 ? "shared" : ""} ${foundAt(path)}` });
 }
 for (const entry of entries) entry.lower = entry.text.toLowerCase();
 
@@ -56,9 +58,9 @@ function testOf(word) {
 let hits = [], chosen = 0;
 function search(most = SHOWN_HITS) {
   const asked = by("search").value.trim().replace(/\[[^\]]*\]/g, (shape) => shape.replace(/\s/g, "")), words = asked.split(/\s+/).filter(Boolean), tests = words.map(testOf);
-  const sizes = words.filter((word) => /^[<>]/.test(word)), bySize = sizes.length > 0, wantedTypes = bySize ? words.filter((word) => COLORS[word.toLowerCase()]) : [];
-  // A size is that of the tensor itself, so a type is too.
-  const isOwn = ({ item, constant, note }) => item.kind === "group" && !constant || wantedTypes.every((type) => note.includes(type.toLowerCase()));
+  const sizes = words.filter((word) => /^[<>]/.test(word)), bySize = sizes.length > 0, wantedTypes = words.filter((word) => COLORS[word.toLowerCase()]);
+  // A type is that of the tensor itself. Blocks that have it come last.
+  const isOwn = ({ item, constant, note }) => item.kind === "group" && !constant || wantedTypes.every((type) => new RegExp(`\\b${type}\\b`, "i").test(note.split(" in ")[0]));
   const all = words.length ? entries.filter((entry) => tests.every((test) => test(entry)) && isOwn(entry)) : [];
   // Exact names come first, then names that end or begin a word there, then other matches. Large ones come first if a size was asked for.
   const wanted = words.join(" ").toLowerCase(), names = new Set([wanted, ...wanted.split(" ")]);
@@ -66,6 +68,7 @@ function search(most = SHOWN_HITS) {
     // `Const f32` is how a row begins. A constant of another type may be one only by its use.
     if (words.length > 1 && note.toLowerCase().startsWith(wanted)) return -1;
     if (String(id) === wanted || op !== undefined && op === { input: "Parameter", output: "Result" }[wanted]) return -1;
+    if (wantedTypes.length && !id && item.kind === "group") return 4;
     const name = path.toLowerCase(), at = name.indexOf(wanted);
     // The layers around a block have its name after a word.
     if (names.has(name) || names.has(last(name)) || item.kind === "group" && item.path === path && !/^(before|after|between) /.test(item.name) && (name.endsWith("." + wanted) || name.endsWith("/" + wanted))) return 0;

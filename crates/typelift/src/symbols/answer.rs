@@ -234,7 +234,7 @@ fn described(fits: &Fits) -> String {
         return format!("multiples of {step}{least}{most}");
     }
     let list: Vec<String> = fits.iter().take(MOST_LISTED).map(ToString::to_string).collect();
-    format!("{}, …", list.join(", "))
+    format!("{}, …{}", list.join(", "), if is_open { String::new() } else { format!(", {last}") })
 }
 
 #[cfg(test)]
@@ -257,6 +257,7 @@ mod tests {
             (all(|length| length <= 512), "at most 512"),
             (all(|length| (800..810).contains(&length)), "800 to 809"),
             (all(|length| length == 1 || (800..810).contains(&length)), "1, or 800 to 809"),
+            (all(|length| length == 32 || (57..=640).contains(&length)), "32, 57, 58, 59, …, 640"),
             (all(|_| true), "any"),
             (all(|_| false), "none"),
         ] {

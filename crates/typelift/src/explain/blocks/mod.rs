@@ -104,8 +104,8 @@ fn ids_of<S: Serializer>(layers: &[LayerId], serializer: S) -> Result<S::Ok, S::
 }
 
 impl Blocks {
-    /// Finds the blocks of an inferred model, in time that grows linearly with its size. Of the weights only scales and zero
-    /// points are read.
+    /// Finds the blocks of an inferred model, in time that grows linearly with its size. Of the weights only scales, zero points
+    /// and samples are read.
     ///
     /// # Examples
     /// ```

@@ -269,12 +269,12 @@ pub(super) fn misnumbered(flow: Flow<'_>, blocks: &[&Block]) -> Vec<Option<Strin
     odd.collect()
 }
 
-/// Describes for each block up to two constants that are others in most siblings, by their type, shape or few values. A
-/// constant without a name in its block is known by the layer that reads it.
+/// Describes for each block up to two constants that are others in most siblings, by their type, shape or few values, and those
+/// of another scale. A constant without a name in its block is known by the layer that reads it.
 pub(super) fn odd_constants(flow: Flow<'_>, blocks: &[&Block]) -> Vec<Vec<String>> {
     let mut places = HashMap::<(&str, Option<usize>), Vec<(usize, &Layer)>>::default();
     for (at, block) in blocks.iter().enumerate() {
-        let own = plain(&block.name);
+        let (own, mut nameless) = (plain(&block.name), 0);
         for layer in block.layers.iter().filter_map(|&id| flow.graph.layer(id)) {
             let feeds = flow.graph.feeds(layer.id()).into_iter().enumerate();
             let constants = feeds.filter_map(|(input, feed)| Some((input, feed?.0)));
@@ -283,11 +283,15 @@ pub(super) fn odd_constants(flow: Flow<'_>, blocks: &[&Block]) -> Vec<Vec<String
                     .strip_prefix(own)
                     .map(|name| (name, None))
                     .or_else(|| Some((plain(layer.name()).strip_prefix(own)?, Some(input))));
+                // Without any name the position in the block tells what a large constant is.
+                let is_large = values(constant) >= LEAST_COMPARED;
+                nameless += usize::from(place.is_none() && is_large);
+                let place = place.or_else(|| is_large.then_some(("", Some(nameless))));
                 place.into_iter().for_each(|place| places.entry(place).or_default().push((at, constant)));
             }
         }
     }
-    let mut found = vec![Vec::new(); blocks.len()];
+    let (mut found, mut scaled) = (vec![Vec::new(); blocks.len()], vec![Vec::new(); blocks.len()]);
     for ((inner, input), layers) in places {
         let is = |one: &Layer, other: &Layer| {
             let types = [one, other].map(|it| it.outputs().first().map(|port| (port.element_type(), port.shape())));
@@ -301,10 +305,18 @@ pub(super) fn odd_constants(flow: Flow<'_>, blocks: &[&Block]) -> Vec<Vec<String
             let port = layer.outputs().first().map(ToString::to_string).unwrap_or_default();
             port + &shown(layer, flow.weights)
         };
-        for (at, layer) in layers.iter().filter(|(_, layer)| !is(layer, usual)) {
-            let name = inner.trim_start_matches(SEPARATORS);
-            let of = input.map_or(String::new(), |input| format!("input {input} of "));
-            found[*at].push((format!("{of}`{name}`"), [layer, usual].map(text)));
+        let name = inner.trim_start_matches(SEPARATORS);
+        let name = input.map_or_else(|| format!("`{name}`"), |input| format!("input {input} of `{name}`"));
+        for (at, layer) in layers.iter().filter(|(_, layer)| !inner.is_empty() && !is(layer, usual)) {
+            found[*at].push((name.clone(), [layer, usual].map(text)));
+        }
+        let alike: Vec<_> = layers.iter().copied().filter(|(_, layer)| is(layer, usual)).collect();
+        if let Some((at, layer, times)) = odd_scale(flow.weights, &alike) {
+            let name = if inner.is_empty() { format!("`{}`", layer.name()) } else { name };
+            let (times, word) = if times > 1.0 { (times, "large") } else { (times.recip(), "small") };
+            let unit = 10_f64.powf(times.log10().floor());
+            let about = (times / unit).round() * unit;
+            scaled[at].push(format!("{name} has values about {about:.0} times as {word} as in its siblings"));
         }
     }
     let describe = |mut words: Vec<(String, [String; 2])>| {
@@ -318,7 +330,32 @@ pub(super) fn odd_constants(flow: Flow<'_>, blocks: &[&Block]) -> Vec<Vec<String
         let words = words.iter().map(|(name, [own, usual])| format!("{name} is {own}, in its siblings {usual}"));
         if is_odd { words.collect() } else { Vec::new() }
     };
-    found.into_iter().map(describe).collect()
+    scaled.iter_mut().for_each(|words| words.sort());
+    found.into_iter().map(describe).zip(scaled).map(|(odd, scaled)| [odd, scaled].concat()).collect()
+}
+
+/// The number of values from which constants are compared by their size, and of those that are read of each.
+const LEAST_COMPARED: u64 = 64;
+const MOST_READ: usize = 512;
+/// Factor between constants, by the root of the mean square, from which one is of another scale.
+const OTHER_SCALE: f64 = 8.0;
+
+/// The block whose constant is far from those of all others, which are near each other, with its factor.
+fn odd_scale<'a>(weights: &Weights, layers: &[(usize, &'a Layer)]) -> Option<(usize, &'a Layer, f64)> {
+    let sizes = layers.iter().map(|&(at, layer)| {
+        let is_float = layer.outputs().first()?.element_type().is_float() && values(layer) >= LEAST_COMPARED;
+        let read = is_float.then(|| layer.sample(weights, MOST_READ))??;
+        let square = read.iter().map(|value| value * value).sum::<f64>() / read.len() as f64;
+        Some((square.sqrt(), (at, layer))).filter(|(size, _)| size.is_normal())
+    });
+    let mut sizes = sizes.collect::<Option<Vec<_>>>()?;
+    sizes.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let [(least, first), (low, _), .., (high, _), (most, last)] = sizes[..] else { return None };
+    let middle = sizes[sizes.len() / 2].0;
+    if most > OTHER_SCALE * high && high < OTHER_SCALE * least {
+        return Some((last.0, last.1, most / middle));
+    }
+    (least * OTHER_SCALE < low && most < OTHER_SCALE * low).then_some((first.0, first.1, least / middle))
 }
 
 /// The rest of a name after the name of a block or of its sibling: `.q.weight` of `layers.4.q.weight` for `layers.3`.

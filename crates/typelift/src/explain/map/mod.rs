@@ -89,7 +89,7 @@ pub(crate) fn losses<S: Serializer>(fidelity: &Fidelity, serializer: S) -> Resul
 }
 
 impl PrecisionMap {
-    /// Creates the map of an inferred model with its findings. Of the weights, only scales and zero points are read.
+    /// Creates the map of an inferred model with its findings. Of the weights, only scales, zero points and samples are read.
     ///
     /// A block is a set of layers whose names start with the same text up to a number, `model.layers.0`. Without such
     /// names it is a sequence of operations that repeats. Types are ignored, so that blocks can be compared by them.

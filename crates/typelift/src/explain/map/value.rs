@@ -234,32 +234,27 @@ impl<'a> Ways<'a> {
         self.before.get(tensor.layer).copied()
     }
 
-    /// Returns the next tensor on the path. Converts are preferred, unless the tensor depends only on constants.
+    /// Returns the next tensor on the path, of the user with the lowest id. Converts are preferred, unless the tensor
+    /// depends only on constants.
     /// `None` if only Results use it.
     pub fn next(&self, tensor: Output) -> Option<Output> {
         self.next.get_or_init(|| self.find_next()).get(&tensor).copied()
     }
 
     fn find_next(&self) -> HashMap<Output, Output> {
-        let (mut next, mut converted) = (HashMap::default(), HashSet::default());
+        let mut next = HashMap::<Output, (bool, LayerId)>::default();
         for layer in self.graph.unordered() {
             for (port, input) in self.graph.uses(layer.id()) {
                 let tensor = layer.id().output(port);
                 let Some(user) = self.graph.layer(input.layer).filter(|user| !user.outputs().is_empty()) else {
                     continue;
                 };
-                if converted.contains(&tensor) {
-                    continue;
-                }
-                if !self.is_stored(tensor) && ops::conversion(self.graph, user).is_some() {
-                    converted.insert(tensor);
-                    next.insert(tensor, user.id().output(0));
-                } else {
-                    next.entry(tensor).or_insert(user.id().output(0));
-                }
+                let converts = !self.is_stored(tensor) && ops::conversion(self.graph, user).is_some();
+                let found = (!converts, user.id());
+                next.entry(tensor).and_modify(|known| *known = found.min(*known)).or_insert(found);
             }
         }
-        next
+        next.into_iter().map(|(tensor, (_, user))| (tensor, user.output(0))).collect()
     }
 
     /// True if a tensor depends only on constants.
