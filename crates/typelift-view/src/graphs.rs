@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 use typelift::explain::blocks::{Block, Blocks};
 use typelift::explain::map::{Role, Ways};
 use typelift::findings::{Lines, size};
-use typelift::graph::{Body, Direction, OutputPort, Place, PortMapEntry};
+use typelift::graph::{Body, Direction, LayerMap, OutputPort, Place, PortMapEntry};
 use typelift::ops::{self, LayerKind};
 use typelift::precision::schemes::{self, Scheme};
 use typelift::promote::ElementType;
@@ -276,34 +276,30 @@ pub(crate) fn drawn<'a>(
     while let Some(Pending { place, holder, body }) = pending.pop() {
         let Some((place, (graph, ways))) = graphs.get_key_value(&place) else { continue };
         let at = list.len();
-        let (groups, group_of) = groups(blocks, place);
-        let constant = constants(graph, ways);
-        let folded = folded(graph, ways, &constant);
-        let mut boxes = Boxes { nodes: Vec::with_capacity(graph.len() - folded.len()), edges: Vec::new(), folded };
+        let (groups, group_of) = groups(graph, blocks, place);
+        let mut boxes = Boxes { nodes: Vec::new(), edges: Vec::new(), numbers: numbers(graph, ways) };
         boxes.add_layers(&source, graph, ways, place);
         for node in &mut boxes.nodes {
-            node.group = node.id.and_then(|id| group_of.get(&id)).copied();
+            node.group = node.id.and_then(|id| group_of.get(id)).copied();
         }
-        let of_layer: HashMap<LayerId, usize> =
-            boxes.nodes.iter().enumerate().filter_map(|(number, node)| Some((node.id?, number))).collect();
         for layer in graph.layers() {
             for (number, body) in layer.bodies().iter().enumerate() {
-                let holder = of_layer.get(&layer.id()).map(|&node| (at, node));
+                let holder = boxes.numbers.get(layer.id()).map(|&node| (at, node));
                 pending.push(Pending { place: place.body(layer.id(), number), holder, body: Some((layer, body)) });
             }
         }
         for (limit, ends) in if place.is_model() { source.limits() } else { Vec::new() } {
-            for (at, end) in ends.iter().enumerate().filter_map(|(at, end)| Some((at, of_layer.get(end)?))) {
+            for (at, end) in ends.iter().enumerate().filter_map(|(at, &end)| Some((at, *boxes.numbers.get(end)?))) {
                 // A layer with two axes of one length is concerned once.
                 if ends[..at].contains(&ends[at]) {
                     continue;
                 }
-                let others = ends.iter().filter(|&&id| boxes.nodes[*end].id != Some(id));
+                let others = ends.iter().filter(|&&id| boxes.nodes[end].id != Some(id));
                 let others = others.filter_map(|&id| Some(path(place, graph.layer(id)?))).collect();
-                boxes.nodes[*end].limits.push((limit.clone(), others));
+                boxes.nodes[end].limits.push((limit.clone(), others));
             }
         }
-        let hidden = hidden(graph, place, &boxes.folded, &constant);
+        let hidden = hidden(graph, ways, place, &boxes.numbers);
         let inner = |id: LayerId| Some(path(place, graph.layer(id)?));
         let links = |direction: Direction| {
             let all = body.into_iter().flat_map(|(layer, body)| body.port_map.iter().map(move |link| (layer, link)));
@@ -349,8 +345,8 @@ fn outer(layer: &Layer, link: &PortMapEntry) -> Option<usize> {
     }
 }
 
-fn groups<'a>(blocks: &'a Blocks, place: &Place) -> (Vec<Group<'a>>, HashMap<LayerId, usize>) {
-    let (mut groups, mut group_of) = (Vec::new(), HashMap::default());
+fn groups<'a>(graph: &Graph, blocks: &'a Blocks, place: &Place) -> (Vec<Group<'a>>, LayerMap<usize>) {
+    let (mut groups, mut group_of) = (Vec::new(), LayerMap::new(graph));
     let top = blocks.list.iter().filter(|block| block.place == *place);
     let mut pending: Vec<(&Block, Option<usize>)> = top.map(|block| (block, None)).rev().collect();
     while let Some((block, parent)) = pending.pop() {
@@ -362,28 +358,30 @@ fn groups<'a>(blocks: &'a Blocks, place: &Place) -> (Vec<Group<'a>>, HashMap<Lay
     (groups, group_of)
 }
 
-/// The layers without a box: constants, layers that compute from constants alone, and in a large graph shape
-/// computations.
-fn folded(graph: &Graph, ways: &Ways<'_>, constant: &HashSet<LayerId>) -> HashSet<LayerId> {
-    let mut folded = constant.clone();
-    if graph.len() - folded.len() > MANY_BOXES {
-        let ids = graph.layers().map(Layer::id);
-        folded.extend(ids.filter(|&id| ways.role(id) == Some(Role::Shape)));
+/// The numbers of the boxes. Constants, layers that compute from constants alone, and in a large graph shape computations
+/// have none.
+fn numbers(graph: &Graph, ways: &Ways<'_>) -> LayerMap<usize> {
+    let mut layers: Vec<LayerId> = graph.layers().map(Layer::id).filter(|&id| !is_constant(graph, ways, id)).collect();
+    if layers.len() > MANY_BOXES {
+        layers.retain(|&id| ways.role(id) != Some(Role::Shape));
     }
-    folded
+    let mut numbers = LayerMap::new(graph);
+    numbers.extend(layers.into_iter().zip(0..));
+    numbers
 }
 
 /// The layers without a box that do not compute from constants alone, with their producers.
 fn hidden<'a>(
     graph: &'a Graph,
+    ways: &Ways<'_>,
     place: &Place,
-    folded: &HashSet<LayerId>,
-    constant: &HashSet<LayerId>,
+    numbers: &LayerMap<usize>,
 ) -> Vec<(Cow<'a, str>, Vec<Cow<'a, str>>)> {
-    let layers = graph.layers().filter(|layer| folded.contains(&layer.id()) && !constant.contains(&layer.id()));
+    let folded = graph.layers().filter(|layer| numbers.get(layer.id()).is_none());
+    let layers = folded.filter(|layer| !is_constant(graph, ways, layer.id()));
     let with_producers = layers.map(|layer| {
         let feeds = graph.producers(layer.id()).into_iter().flatten();
-        let computed = feeds.filter(|feed| !constant.contains(&feed.layer)).collect::<Vec<_>>();
+        let computed = feeds.filter(|feed| !is_constant(graph, ways, feed.layer)).collect::<Vec<_>>();
         let producers = computed.into_iter().filter_map(|feed| Some(path(place, graph.layer(feed.layer)?)));
         (path(place, layer), producers.collect())
     });
@@ -398,23 +396,23 @@ pub(crate) fn path<'a>(place: &Place, layer: &'a Layer) -> Cow<'a, str> {
 struct Boxes<'a> {
     nodes: Vec<Node<'a>>,
     edges: Vec<Edge>,
-    folded: HashSet<LayerId>,
+    numbers: LayerMap<usize>,
 }
 
 impl<'a> Boxes<'a> {
     fn add_layers(&mut self, source: &Source<'_>, graph: &'a Graph, ways: &Ways<'a>, place: &Place) {
-        let shown: Vec<&Layer> = graph.layers().filter(|layer| !self.folded.contains(&layer.id())).collect();
+        let shown: Vec<&Layer> = graph.layers().filter(|layer| self.numbers.get(layer.id()).is_some()).collect();
         let quantized = schemes::find(graph, source.model.weights()).into_iter();
         let schemes: HashMap<LayerId, Scheme> = quantized.map(|it| (it.codes, it.scheme)).collect();
-        let numbers: HashMap<LayerId, usize> = shown.iter().enumerate().map(|(at, layer)| (layer.id(), at)).collect();
         let outputs: Vec<_> = shown.iter().map(|layer| source.outputs(place, layer)).collect();
+        self.nodes.reserve(shown.len());
         for (to, layer) in shown.into_iter().enumerate() {
             let (mut inputs, mut weights) = (Vec::new(), Vec::new());
             for (input, feed) in graph.producers(layer.id()).iter().enumerate() {
                 let Some(feed) = feed else { continue };
                 let name = input_name(layer, input);
                 let (Some(producer), Some(port)) = (graph.layer(feed.layer), graph.output(*feed)) else { continue };
-                if let Some(&from) = numbers.get(&feed.layer) {
+                if let Some(&from) = self.numbers.get(feed.layer) {
                     let (element_type, shape) = outputs[from][feed.port].clone();
                     let text = [element_type, &shape].concat();
                     self.edges.push(Edge { from, to, element_type, shape, only: None });
@@ -422,7 +420,7 @@ impl<'a> Boxes<'a> {
                     inputs.push(Entry { from, name, text, ..Entry::default() });
                     continue;
                 }
-                let stored = Stored::new(ways, graph, *feed, &self.folded);
+                let stored = Stored::new(ways, graph, *feed, &self.numbers);
                 let mut text = constant(source.model, producer, port, &stored);
                 // A shape of a quantized tensor is not quantized.
                 let codes = stored.way.first().filter(|_| stored.shaped.is_empty());
@@ -449,10 +447,9 @@ fn input_name(layer: &Layer, input: usize) -> Option<&'static str> {
     layer.operation()?.input_name(input).filter(|name| *name != "data")
 }
 
-/// The layers that compute from constants alone. They are drawn as part of their consumers; without any they keep a box.
-fn constants(graph: &Graph, ways: &Ways<'_>) -> HashSet<LayerId> {
-    let layers = graph.layers().map(Layer::id);
-    layers.filter(|&id| ways.role(id) == Some(Role::Stored) && graph.users(id).next().is_some()).collect()
+/// True for a layer that computes from constants alone. It is drawn as part of its consumers; without any it keeps a box.
+fn is_constant(graph: &Graph, ways: &Ways<'_>, id: LayerId) -> bool {
+    ways.role(id) == Some(Role::Stored) && graph.users(id).next().is_some()
 }
 
 /// The layers that compute a constant or a shape, and the data path of the largest value that they store.
@@ -466,7 +463,7 @@ struct Stored<'a> {
 }
 
 impl<'a> Stored<'a> {
-    fn new(ways: &Ways<'_>, graph: &'a Graph, end: Output, folded: &HashSet<LayerId>) -> Self {
+    fn new(ways: &Ways<'_>, graph: &'a Graph, end: Output, numbers: &LayerMap<usize>) -> Self {
         let way = std::iter::successors(Some(end), |&tensor| ways.before(tensor));
         let mut way: Vec<&Layer> = way.filter_map(|tensor| graph.layer(tensor.layer)).collect();
         way.reverse();
@@ -477,7 +474,7 @@ impl<'a> Stored<'a> {
             next += 1;
             for feed in graph.producers(layer.id()).into_iter().flatten().filter_map(|feed| graph.layer(feed.layer)) {
                 if seen.insert(feed.id()) {
-                    let list = if folded.contains(&feed.id()) { &mut layers } else { &mut shaped };
+                    let list = if numbers.get(feed.id()).is_none() { &mut layers } else { &mut shaped };
                     list.push(feed);
                 }
             }

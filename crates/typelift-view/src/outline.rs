@@ -117,9 +117,7 @@ pub(crate) fn names<'a>(model: &'a Model, blocks: &Blocks) -> Vec<Name<'a>> {
 fn part_of(graph: &Graph, parts: &[Part<'_>]) -> LayerMap<usize> {
     let mut part_of = LayerMap::new(graph);
     for (at, part) in parts.iter().enumerate() {
-        part.layers.iter().for_each(|&id| {
-            part_of.insert(id, at);
-        });
+        part_of.extend(part.layers.iter().map(|&id| (id, at)));
     }
     part_of
 }

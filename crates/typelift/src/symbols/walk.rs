@@ -93,6 +93,9 @@ pub(super) struct Walk<'m> {
     swallows: Vec<Swallow>,
 }
 
+/// The Assigns of a graph by their variables.
+type Assigns<'a> = HashMap<Option<&'a str>, &'a Layer>;
+
 struct OpenAxis {
     layer: LayerId,
     axis: usize,
@@ -300,8 +303,10 @@ impl<'m> Walk<'m> {
         let tests: Vec<_> = self.demands.iter().map(|it| (it.test, it.at)).collect();
         let tests: Vec<_> = tests.into_iter().filter_map(|(test, at)| Some((self.resolve(Some(test))?, at))).collect();
         let merged = merged(&mut self.arena, self.axes.len(), &tests);
+        let assigns = self.model.graph().layers().filter(|layer| ops::kind(layer) == LayerKind::Assign);
+        let assigns: HashMap<_, _> = assigns.map(|layer| (layer.attribute("variable_id"), layer)).collect();
         for at in self.inputs..self.axes.len() {
-            let Some(course) = self.course(at, &merged) else { continue };
+            let Some(course) = self.course(at, &merged, &assigns) else { continue };
             let kept = self.arena.symbol_of(self.replaced[at]).unwrap_or(at);
             let first = *known.entry(course).or_insert(kept);
             if first != kept {
@@ -311,13 +316,10 @@ impl<'m> Walk<'m> {
     }
 
     /// The initial length of a state, and the length that one inference adds to it.
-    fn course(&mut self, at: usize, merged: &[Expr]) -> Option<[Expr; 2]> {
+    fn course(&mut self, at: usize, merged: &[Expr], assigns: &Assigns<'_>) -> Option<[Expr; 2]> {
         let (graph, axis) = (self.model.graph(), self.axes[at].axis);
         let read = graph.layer(self.axes[at].layer)?;
-        let assigns = |layer: &&Layer| {
-            ops::kind(layer) == LayerKind::Assign && layer.attribute("variable_id") == read.attribute("variable_id")
-        };
-        let assign = graph.layers().find(assigns)?;
+        let assign = assigns.get(&read.attribute("variable_id"))?;
         let [initial, next] = [read, assign].map(|layer| {
             let tensor = self.tensors.get(&graph.producer(layer.id().input(0))?)?;
             tensor.dims.as_ref()?.get(axis).copied().flatten()

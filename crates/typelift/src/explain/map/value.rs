@@ -217,9 +217,7 @@ impl<'a> Ways<'a> {
             if let Some(source) = best.and_then(|(source, _)| source).or(own) {
                 sources.insert(layer.id(), source);
             }
-            if let Some((_, from)) = best {
-                ways.before.insert(layer.id(), from);
-            }
+            ways.before.extend(best.map(|(_, from)| (layer.id(), from)));
         }
         ways
     }

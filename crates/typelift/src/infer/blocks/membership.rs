@@ -49,11 +49,7 @@ impl Membership {
         let by_name = blocks.iter().enumerate().map(|(at, block)| (plain(&block.name).to_owned(), at)).collect();
         let mut found = Self { gaps: vec![Vec::new(); blocks.len() + 1], blocks, by_name };
         let mut of = LayerMap::new(graph);
-        for layer in order {
-            if let Some(at) = names.get(layer.id()).and_then(|name| found.at(name)) {
-                of.insert(layer.id(), at);
-            }
-        }
+        of.extend(order.iter().filter_map(|layer| Some((layer.id(), found.at(names.get(layer.id())?)?))));
         let families = siblings(&found.blocks);
         let reaches = Reaches::new(graph, order, &of);
         reaches.join(graph, order, &families, &mut of);
@@ -145,9 +141,7 @@ struct Reaches {
 impl Reaches {
     fn new(graph: &Graph, order: &[&Layer], of: &LayerMap<usize>) -> Self {
         let mut data = LayerMap::new(graph);
-        for layer in order {
-            data.insert(layer.id(), ());
-        }
+        data.extend(order.iter().map(|layer| (layer.id(), ())));
         let mut found = Self { before: LayerMap::new(graph), after: LayerMap::new(graph), data };
         let free: Vec<_> = order.iter().filter(|layer| of.get(layer.id()).is_none()).collect();
         for layer in &free {
@@ -181,9 +175,7 @@ impl Reaches {
                 _ => {}
             }
         }
-        for (id, block) in joined {
-            of.insert(id, block);
-        }
+        of.extend(joined);
         for (id, block, signature) in touching {
             let (first, last) = siblings[block];
             if signatures.get(&signature).is_some_and(|having| having.len() * 2 > last - first + 1) {

@@ -30,9 +30,8 @@ impl<'a> Names<'a> {
     /// Finds the names of the data layers of a graph; `order` are these layers in topological order.
     pub(crate) fn new(graph: &'a Graph, order: &[&'a Layer]) -> Self {
         let mut names = Self(LayerMap::new(graph));
-        for layer in order.iter().filter(|layer| has_module(layer)) {
-            names.0.insert(layer.id(), layer.name());
-        }
+        let named = order.iter().filter(|layer| has_module(layer));
+        names.0.extend(named.map(|layer| (layer.id(), layer.name())));
         let next = names.next(graph, order);
         for layer in order {
             if let Some(next) = next.get(layer.id())

@@ -99,9 +99,7 @@ fn hand_out(
     let mut part_of = LayerMap::<Option<usize>>::new(graph);
     let mut part_by_name = HashMap::default();
     for (at, part) in parts.iter().enumerate() {
-        for &id in &part.layers {
-            part_of.insert(id, Some(at));
-        }
+        part_of.extend(part.layers.iter().map(|&id| (id, Some(at))));
         part_by_name.insert(part.name.clone(), at);
     }
     let (mut shared, mut unused) = (Vec::new(), Vec::new());
@@ -171,9 +169,7 @@ impl<'a> Flow<'a> {
 
     fn uses(graph: &Graph, order: &[&Layer]) -> Vec<(usize, usize, usize, usize)> {
         let mut places = LayerMap::new(graph);
-        for (at, layer) in order.iter().enumerate() {
-            places.insert(layer.id(), at);
-        }
+        places.extend(order.iter().map(|layer| layer.id()).zip(0..));
         let uses = order.iter().enumerate().filter_map(|(at, layer)| {
             let users = graph.users(layer.id()).filter_map(|user| places.get(user).copied()).filter(|&user| user > at);
             let (first, last, count) =

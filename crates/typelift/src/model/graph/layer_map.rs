@@ -35,6 +35,12 @@ impl<T> LayerMap<T> {
     }
 }
 
+impl<T> Extend<(LayerId, T)> for LayerMap<T> {
+    fn extend<I: IntoIterator<Item = (LayerId, T)>>(&mut self, values: I) {
+        values.into_iter().for_each(|(layer, value)| drop(self.insert(layer, value)));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
