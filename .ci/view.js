@@ -167,7 +167,7 @@
   turn("map");
   for (const node of data.graphs[0].nodes.filter((node) => ["Parameter", "Result"].includes(node.op) && !node.only)) {
     const name = node.end ?? node.name;
-    expect(`the end ${name} is on the map with its type`, data.before || data.outline || by("side").textContent.includes(`${name} ${types(node)}`));
+    expect(`the end ${name} is on the map with its type`, data.before || data.outline || by("side").textContent.replace(/ · id \d+/g, "").includes(`${name} ${types(node)}`));
     expect(`the end ${name} has its type`, !["Parameter", "Result"].includes(node.op) || types(node) !== "");
   }
 
