@@ -865,6 +865,8 @@ const WISHES: &[&str] = &[
     "reduce R -- grep -q Softmax {}",
     "stats R .inputs",
     "rewrite R -e 'only blocks 0 to 3' -o o.xml",
+    "rewrite R -e 'substitute Relu for Clamp' -o o.xml",
+    "convert R --no-quantize head --quantize int8 -o o.xml",
     "rewrite R -e 'paint head in green' -o o.xml",
 ];
 
