@@ -436,6 +436,13 @@
     anchor?.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowUp", bubbles: true }));
     expect("arrow keys work after a link", !anchor || !ending.before.length || selected !== ending);
   }
+  // A search for a type found layers of another one whose weights have it.
+  for (const type of data.outline ? [] : ["f16", "i64"]) {
+    seek(type);
+    const shown = hits.map(({ item, constant, note }) => item.kind === "group" && !constant ? "" : note);
+    expect(`a search for ${type} finds its tensors, then blocks`, shown.every((note, at) => note ? note.includes(type) && shown[Math.max(0, at - 1)] : true));
+  }
+  seek("");
   expect("numbers keep their zeros", [300.2, 1000.5, 450, 0.0301437, 2.5e7, 5.8e-309, "inf"].map(shortNumber).join() === "300.2,1001,450,0.03014,25000000,5.8e-309,inf");
   lengths.set("n", 7);
   expect("expressions are Python", ["max(1, (n + 1) // 2) * 3", "-n // 2 + 2 * (n % 4)", "(n == 7) + (n >= 8)", "n or 1", "?"].map(valueOf).join() === "12,2,1,NaN,NaN");

@@ -289,11 +289,7 @@ pub(crate) fn drawn<'a>(
             }
         }
         for (limit, ends) in if place.is_model() { source.limits() } else { Vec::new() } {
-            for (at, end) in ends.iter().enumerate().filter_map(|(at, &end)| Some((at, *boxes.numbers.get(end)?))) {
-                // A layer with two axes of one length is concerned once.
-                if ends[..at].contains(&ends[at]) {
-                    continue;
-                }
+            for end in ends.iter().filter_map(|&end| boxes.numbers.get(end).copied()) {
                 let others = ends.iter().filter(|&&id| boxes.nodes[end].id != Some(id));
                 let others = others.filter_map(|&id| Some(path(place, graph.layer(id)?))).collect();
                 boxes.nodes[end].limits.push((limit.clone(), others));
@@ -542,8 +538,7 @@ pub(crate) fn count(layer: &Layer) -> u64 {
 
 /// Describes a constant, with its values if they are few.
 fn constant(model: &Model, layer: &Layer, port: &OutputPort, stored: &Stored<'_>) -> String {
-    let values = stored.numbers(model).filter(|values| !values.is_empty());
-    let values = values.map(|values| format!(" = {}", values.join(", ")));
+    let values = stored.numbers(model).map(|values| format!(" = {}", values.join(", ")));
     if !stored.shaped.is_empty() {
         let count = stored.layers.len();
         let layers = if count == 1 { "layer" } else { "layers" };
