@@ -14,9 +14,9 @@ use typelift::findings::shell_word;
 use typelift::host::{self, FileId};
 
 use crate::failure::Failure;
-use crate::input::{Input, is_stdout};
+use crate::input::{Input, directory, is_stdout};
 use crate::noted;
-use crate::output::{Destination, OutputArgs, Target, check_ending, directory, is_stream, refused, same_file};
+use crate::output::{Destination, OutputArgs, Target, check_ending, is_stream, refused, same_file};
 
 /// Every file that a command names.
 #[derive(Default)]

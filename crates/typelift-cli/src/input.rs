@@ -16,8 +16,8 @@ use typelift::shape::{Dim, Shape};
 use typelift::{Layer, LayerId, Model, Weights, xml};
 
 use crate::failure::Failure;
+use crate::not_a_model;
 use crate::render::STAND_IN;
-use crate::{not_a_model, output};
 
 /// The model to read.
 #[derive(Clone, clap::Args)]
@@ -308,7 +308,7 @@ impl Input {
             return;
         }
         let is_bin = |file: &PathBuf| file.to_string_lossy().to_ascii_lowercase().contains(".bin");
-        let folders = [Some(&self.file), self.bin.as_ref()].into_iter().flatten().map(|file| output::directory(file));
+        let folders = [Some(&self.file), self.bin.as_ref()].into_iter().flatten().map(|file| directory(file));
         let files = folders.filter_map(|folder| std::fs::read_dir(folder).ok()).flat_map(|it| it.take(MOST_FILES));
         let files = files.filter_map(|entry| Some(entry.ok()?.path())).filter(is_bin);
         let fits = files.filter(|file| file.metadata().is_ok_and(|it| it.is_file() && it.len() == needed));
@@ -484,6 +484,10 @@ fn named(action: &FixAction, file: &Path) -> FixAction {
         }
         None => action.clone(),
     }
+}
+
+pub(crate) fn directory(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// True if a file begins like XML, or cannot be read as a regular file.

@@ -17,7 +17,7 @@ use typelift::{Model, SaveError, SaveOptions, WeightsMode};
 
 use crate::failure::Failure;
 use crate::gate::Form;
-use crate::input::{Input, ReadFrom, is_stdout};
+use crate::input::{Input, ReadFrom, directory, is_stdout};
 use crate::interrupt::uninterrupted;
 use crate::noted;
 use crate::terminal::{Page, Terminal};
@@ -450,10 +450,6 @@ pub(crate) fn not_exported(error: &ExportError) -> Failure {
 
 pub(crate) fn refused(path: &Path, reason: &str) -> Failure {
     Failure::new(format!("cannot write `{}`: {reason}", path.display())).of(path)
-}
-
-pub(crate) fn directory(path: &Path) -> &Path {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 pub(crate) fn same_file(a: &Path, b: &Path) -> bool {
