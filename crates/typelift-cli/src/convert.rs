@@ -9,9 +9,9 @@ use typelift::convert::{ConvertError, Converted, Unneeded};
 use typelift::findings::{Code, Diagnostic, Diagnostics, Voice};
 use typelift::ops::Release;
 use typelift::passes::Align;
-use typelift::precision::{KeepError, KeepPattern, TypeMap};
+use typelift::precision::{KeepError, KeepPattern, Kept, TypeMap};
 use typelift::values::Export;
-use typelift::{Device, Model};
+use typelift::{Device, Layer, Model};
 
 use crate::batch::Inputs;
 use crate::changing::ChangeArgs;
@@ -214,6 +214,7 @@ impl Args {
         remarks.extend(stripped.map(stripped_remark));
         remarks.extend(self.changes.left_open(model));
         let is_told = stored.is_some();
+        let is_stored = is_told || quantized.is_some();
         if is_told && version < Some(model.version()) {
             remarks.push(UPGRADED.to_owned());
         }
@@ -230,6 +231,11 @@ impl Args {
         page.said = render::text(diagnostics, Voice::Shell(None), Show::Briefly);
         for pattern in self.keep.iter().chain(&self.only).flatten() {
             page.said += &input::other_meaning(model, &pattern.to_string());
+        }
+        for pattern in self.keep.iter().flatten().filter(|_| is_stored && !self.mark_keeps) {
+            let (file, is_vain) = (&diagnostics.file, !keeps_constants(model, pattern));
+            let warning = format!("warning: {file}: --keep `{pattern}` matches layers without constants\n");
+            page.said.extend(Some(warning).filter(|_| is_vain && *pattern != KeepPattern::Automatic));
         }
         let totals = plan.totals();
         let ready = self.target.filter(|_| totals.change_nothing());
@@ -337,6 +343,16 @@ fn parse_keep(text: &str) -> Result<Vec<KeepPattern>, String> {
     }
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     Ok(lines.map(KeepPattern::from).collect())
+}
+
+/// True if a pattern matches constants, or layers with some of their own.
+pub(crate) fn keeps_constants(model: &Model, pattern: &KeepPattern) -> bool {
+    let kept = Kept::find(model, std::slice::from_ref(pattern));
+    kept.is_ok_and(|kept| kept.iter().filter_map(|(place, id)| model.graph_at(place)?.layer(id)).any(is_constant))
+}
+
+fn is_constant(layer: &Layer) -> bool {
+    layer.ty() == "Const"
 }
 
 fn failure(model: &Model, error: &ConvertError) -> Failure {

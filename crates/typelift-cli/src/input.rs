@@ -16,8 +16,8 @@ use typelift::shape::{Dim, Shape};
 use typelift::{Layer, LayerId, Model, Weights, xml};
 
 use crate::failure::Failure;
-use crate::not_a_model;
 use crate::render::STAND_IN;
+use crate::{not_a_model, usage};
 
 /// The model to read.
 #[derive(Clone, clap::Args)]
@@ -524,10 +524,7 @@ impl InputChanges {
             let Some(symbol) = known.symbol(name) else {
                 let names: Vec<&str> = known.symbols.iter().map(|symbol| symbol.name.as_str()).collect();
                 let failure = Failure::new(format!("the model has no open length `{name}`"));
-                return Err(match names[..] {
-                    [] => failure.help("no length of its inputs is open"),
-                    _ => failure.help(format!("its open lengths are {}", names.join(", "))),
-                });
+                return Err(of_lengths(failure, name, &names));
             };
             for &(id, axis) in &symbol.axes {
                 let Some(layer) = copy.graph().layer(id) else { continue };
@@ -598,14 +595,23 @@ pub(crate) fn is_xml(word: &str) -> bool {
     Path::new(word).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("xml"))
 }
 
+/// The failure for an open length that is not there, with a similar name or all names.
+pub(crate) fn of_lengths(failure: Failure, name: &str, names: &[&str]) -> Failure {
+    match usage::by_parts(name, names.iter().copied()) {
+        _ if names.is_empty() => failure.help("no length of its inputs is open"),
+        Some(near) => failure.did_you_mean(name, &near),
+        None => failure.help(format!("its open lengths are {}", names.join(", "))),
+    }
+}
+
 /// The failure for an input or output that could not be changed, with a similar name if there is one.
 pub(crate) fn refused_name(model: &Model, error: &InterfaceError) -> Failure {
     let failure = Failure::new(error.to_string());
     let InterfaceError::Unknown { end, name, .. } = error else { return failure };
-    let near = match end {
-        End::Input => closest(model.inputs(), name),
-        End::Output => closest(model.outputs(), name),
-    };
+    let ends: Vec<_> = if *end == End::Input { model.inputs().collect() } else { model.outputs().collect() };
+    let begins = |layer: &&&Layer| model.end_name(layer).strip_prefix(name).is_some_and(|rest| rest.starts_with('.'));
+    let is_family = ends.iter().filter(begins).count() > 1;
+    let near = if is_family { Some(format!("{name}.*")) } else { closest(ends.into_iter(), name) };
     match near {
         Some(near) => failure.did_you_mean(name, &near),
         None => failure,

@@ -20,7 +20,7 @@ use crate::failure::Failure;
 use crate::findings;
 use crate::fit::{self, ShortNames};
 use crate::gate::Clean;
-use crate::input::{Input, parse_length};
+use crate::input::{self, Input, parse_length};
 use crate::ran::{self, AnswerArgs};
 use crate::render::{self, Show};
 use crate::status::Status;
@@ -102,10 +102,7 @@ impl Args {
         for (name, length) in &self.at {
             let Some(at) = names.iter().position(|known| known == name) else {
                 let failure = Failure::new(format!("the model has no open length `{name}`"));
-                return Err(match names[..] {
-                    [] => failure.help("no length is open"),
-                    _ => failure.help(format!("its open lengths are {}", names.join(", "))),
-                });
+                return Err(input::of_lengths(failure, name, &names.iter().map(|it| &**it).collect::<Vec<_>>()));
             };
             lengths[at] = length.value();
         }

@@ -129,11 +129,7 @@ fn respelt(typed: &[String]) -> Vec<String> {
         let verb = word.trim_start_matches('-');
         let path = word.replace('\\', "/");
         let apart = word.replace(".xml-", ".xml -").replace(".xml..", ".xml ").replace(".xml,", ".xml ");
-        let operands =
-            || word.split([' ', '+', ',']).filter(|it| !["", "and", "with", "plus", "&", "*", "x"].contains(it));
         let parts = match split(&apart) {
-            // `promote f32 + i64`.
-            _ if typed[0] == "promote" && !word.contains('[') => Some(operands().map(str::to_owned).collect()),
             _ if Path::new(word).exists() || at > 0 && ["-e", "--statement"].contains(&&*typed[at - 1]) => None,
             // `--max-memory 2 gb`.
             _ if unit(at).is_some() => Some(Vec::new()),

@@ -41,6 +41,15 @@ impl<'a> Asked<'a> {
                 is_moved = true;
                 continue;
             }
+            // `promote f32 + i64`.
+            if verb.is_some_and(|verb| verb.get_name() == "promote") && !is_option(text) && !text.contains('[') {
+                let operands = text.split([' ', '+', ',']);
+                let operands = operands.filter(|it| !["", "and", "with", "plus", "&", "*", "x"].contains(it));
+                let before = words.len();
+                words.extend(operands.map(|it| (String::new(), Some(it.to_owned()))));
+                is_moved |= words.len() != before + 1;
+                continue;
+            }
             if !is_option(text) {
                 // `--set-shape a=[1] b=[2]`, `--input-shape a:1,3 b:1`.
                 let is_pair = |text: &String| text.contains(['=', ':']) && !Path::new(text).exists();
@@ -162,7 +171,9 @@ impl<'a> Asked<'a> {
     pub(super) fn output(&self) -> Option<&str> {
         let given = || self.options().filter(|(name, _)| is_output(name)).filter_map(|(_, value)| value);
         let is_tensor = |name: &&str| self.model().is_some_and(|model| model.graph().find(name).is_ok());
-        let last = self.others().last().filter(|word| !is_xml(word) && self.others().next() == Some("optimum-cli"));
+        let last = self.others().last().filter(|word| {
+            !is_xml(word) && self.others().next().is_some_and(|it| ["export", "optimum-cli"].contains(&it))
+        });
         given().find(|value| is_xml(value)).or_else(|| given().find(|value| !is_tensor(value))).or(last)
     }
 
@@ -177,6 +188,9 @@ impl<'a> Asked<'a> {
 
     /// Formats a row of the table: a command that does the same, or advice.
     pub(super) fn said(&self, meant: &str) -> Option<String> {
+        if let Some((start, _)) = meant.split_once("$STATIC") {
+            return self.said(&format!("{start}{}", self.fixed()?));
+        }
         let first = meant.split(' ').next().unwrap_or_default();
         // The first command that has an option.
         if let Some(verb) = self.verbs().find(|verb| first.starts_with("--") && has(verb, first)) {
@@ -204,6 +218,16 @@ impl<'a> Asked<'a> {
             self.output().filter(|_| filter.starts_with("dot ")).and_then(|it| Some((it, it.rsplit_once('.')?.1)));
         let filter = picture.map_or(filter.to_owned(), |(file, kind)| format!("dot -T{kind} -o {}", shell_word(file)));
         Some(format!("write `{line} | {filter}{more}`"))
+    }
+
+    /// Options that fix the open lengths of the inputs, at lengths that fit one another.
+    fn fixed(&self) -> Option<String> {
+        let (model, known) = (self.model()?, typelift::shapes(self.model()?));
+        let least = known.symbols.iter().map(|symbol| if symbol.name.ends_with("batch") { 1 } else { 8 });
+        let shapes = known.input_shapes(model, &known.fitting(&least.collect::<Vec<_>>())?);
+        let ends = shapes.iter().filter_map(|(id, shape)| Some((model.graph().layer(*id)?, shape)));
+        let options = ends.map(|(layer, shape)| format!("--set-shape '{}={shape}'", model.end_name(layer)));
+        Some(options.collect::<Vec<_>>().join(" ")).filter(|options| !options.is_empty())
     }
 
     /// A command with everything that was typed and has a meaning there, if the parser accepts it.
@@ -258,14 +282,17 @@ impl<'a> Asked<'a> {
         if models.is_empty() && has_input() {
             models.push("-");
         }
+        // `reduce` writes one file.
+        let folder = output.filter(|file| words[0] == "reduce" && !is_xml(file));
+        let named = folder.map(|folder| format!("{}.xml", folder.trim_end_matches('/')));
         for word in &mut words {
             let given = match &**word {
-                "MODEL.xml" | "BEFORE.xml" => models.first(),
-                "AFTER.xml" => models.get(1),
-                "OUT.xml" => output.as_ref(),
+                "MODEL.xml" | "BEFORE.xml" => models.first().copied(),
+                "AFTER.xml" => models.get(1).copied(),
+                "OUT.xml" => named.as_deref().or(output),
                 _ => None,
             };
-            *word = given.map_or(word.clone(), |given| (*given).to_owned());
+            *word = given.map_or(word.clone(), str::to_owned);
         }
         // A statement that fails on the model is shown with its places.
         if let Some(row) = row.filter(|_| words[1] == "-e" && !self.is_accepted(&words)) {

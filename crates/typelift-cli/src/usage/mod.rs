@@ -25,6 +25,7 @@ use habits::{is_path, of_habit};
 use line::{argument, has, has_example, has_place, is_changing, refused, shown, split, takes, valued};
 use statements::sed;
 use wish::is_filler;
+pub(crate) use words::by_parts;
 use words::{
     dashed, is_like, is_model_option, is_negated, is_off, is_output, is_program, is_slip, known_words, meanings,
     scoped, similar, within,
@@ -177,7 +178,7 @@ fn of_run(arguments: &[OsString]) -> Option<String> {
         "show" if is_operation() => asked.said(verb),
         "show" if let Some(word) = asked.rest().next().filter(|_| asked.value_of("--npy").is_none()) => {
             let words = asked.operation(word).unwrap_or_else(|| ["--around", word].map(str::to_owned).into());
-            asked.said(&format!("show {}", shown(&words)))
+            if is_path(word) { asked.verb_tip(word) } else { asked.said(&format!("show {}", shown(&words))) }
         }
         // The model comes first.
         "why" if asked.others().nth(1).is_some_and(|first| !is_xml(first)) => asked.said("why MODEL.xml LAYER"),
@@ -371,10 +372,8 @@ impl Asked<'_> {
         let is_whole = |tip: &String| split(tip).iter().all(|it| is_typed(it.trim_matches('`')) || !has_place(it));
         let near =
             || similar(verb, name).into_iter().filter(is_near).find_map(|other| meaning(&other).filter(is_whole));
-        meaning(&dashed).or_else(negated).or_else(begun).or_else(near).or_else(|| {
-            let line = self.line(own).filter(|_| !self.models().is_empty())?;
-            Some(format!("`typelift {own} -h` lists the options; without `{name}`: `{line}`"))
-        })
+        // The command without the option would answer another question.
+        meaning(&dashed).or_else(negated).or_else(begun).or_else(near)
     }
 
     /// The meaning of an option of this name here, or in another command.
@@ -384,8 +383,13 @@ impl Asked<'_> {
         }
         let is_report = ["--log", "--report"].contains(&name) || is_output(name);
         if is_report && !has(verb, "--output") && verb.get_name() != "explain" {
-            let line = self.line(verb.get_name()).unwrap_or_default();
-            return Some(format!("the answer goes to standard output: write `{line} > FILE`"));
+            if self.is_picture() {
+                return self.said(scoped("view", |name| name == "--png")?);
+            }
+            let file = self.output().unwrap_or("FILE");
+            let formatted = format!("{} --format {}", verb.get_name(), file.rsplit('.').next().unwrap_or_default());
+            let line = self.line(&formatted).or_else(|| self.line(verb.get_name())).unwrap_or_default();
+            return Some(format!("the answer goes to standard output: write `{line} > {}`", shell_word(file)));
         }
         let (meanings, long) = (meanings(name), name.trim_start_matches('-'));
         let values = verb.get_positionals().flat_map(|arg| arg.get_value_names().unwrap_or_default());
@@ -456,6 +460,11 @@ impl Asked<'_> {
             let meant = self.conversion().or_else(|| self.output().map(|_| "convert"));
             let check = || self.line("check").filter(|line| line.contains("--") && self.dropped.borrow().is_empty());
             let line = meant.and_then(|meant| self.line(meant)).or_else(check);
+            let advice = || self.options().flat_map(|it| meanings(it.0)).find(|meant| meant.contains('`'));
+            if let Some(advice) = advice().filter(|_| line.is_none()) {
+                self.dropped.take();
+                return self.said(advice);
+            }
             let line = line.unwrap_or_else(|| format!("typelift {}", shell_word(model)));
             return Some(format!("the command comes first: `{line}`"));
         }
@@ -538,15 +547,15 @@ impl Asked<'_> {
         let of_program = || of_program().or_else(|| self.conversion());
         let meant = is_program(word).then(of_program).flatten().or_else(|| named(word))?;
         let (is_run, is_import) = (meanings("run").contains(&meant), meanings("ovc").contains(&meant));
-        if is_import && word != "export" && !self.models().is_empty() {
-            let run = meanings("run").into_iter().find(|_| word == "trtexec");
-            return self.conversion().or(run).or(Some("convert"));
+        if is_import && !self.models().is_empty() {
+            let other = if word == "trtexec" { meanings("run").pop() } else { Some("convert") };
+            return self.conversion().or(other.filter(|_| word != "export").or(Some(meant)));
         }
         let is_close = self.options().any(|(name, _)| meanings(name).iter().any(|it| it.starts_with("verify ")));
         let is_verified = is_run && self.models().len() == 2 || is_close && meant.starts_with("diff");
         let meant = if is_verified { "verify BEFORE.xml AFTER.xml" } else { meant };
-        let is_picture = self.output().is_some_and(|it| [".png", ".svg", ".pdf"].iter().any(|end| it.ends_with(end)));
-        let meant = scoped("view", |name| name == "--png").filter(|_| is_picture && meant == "view").unwrap_or(meant);
+        let picture = scoped("view", |name| name == "--png").filter(|_| meant == "view" && self.is_picture());
+        let meant = picture.unwrap_or(meant);
         // `compare --html`, `quantize --preset`.
         let other = self.options().filter_map(|(name, value)| {
             let of_value = value.and_then(|value| scoped(&dashed(name), |word| word == value));
@@ -559,6 +568,10 @@ impl Asked<'_> {
         // A text with errors is corrected before Converts are inserted.
         let is_read = |model: &Model| typelift::infer(&mut model.clone()).iter().any(Diagnostic::is_error);
         Some(if meant == "check --fix" && self.model().is_some_and(is_read) { "convert" } else { meant })
+    }
+
+    fn is_picture(&self) -> bool {
+        self.output().is_some_and(|it| [".png", ".svg", ".pdf"].iter().any(|end| it.ends_with(end)))
     }
 
     /// The command for a program that converts: what the first known option belongs to.

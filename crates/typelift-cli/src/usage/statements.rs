@@ -114,6 +114,8 @@ impl Asked<'_> {
         let rules = signs.iter().filter_map(|sign| text.split_once(sign)).filter(|(from, _)| from.contains('('));
         let mut found = vec![text.to_owned()];
         found.extend(rules.map(|(from, to)| format!("{} => {}", from.trim(), to.trim())));
+        // `x = x / 255`.
+        found.extend(self.updated(text));
         // `del(.layers.head)` of jq, `graph.rename("a", "b")`.
         let text = text.trim_start_matches(".layers").trim_start_matches('.');
         let call = text.strip_suffix(')').and_then(|text| text.split_once('('));
@@ -144,6 +146,15 @@ impl Asked<'_> {
             found.push(format!("rewrite -e '{op} => {op} {{{attribute}={value}}} if name(root) like \"{name}\"'"));
         }
         found
+    }
+
+    /// The statement for a tensor that is computed from itself: `before x : _ / 255` for `x = x / 255`.
+    fn updated(&self, text: &str) -> Option<String> {
+        let (name, formula) = text.split_once('=')?;
+        let (name, parts) = (name.trim(), tokens(formula));
+        let place = if self.ends("").iter().any(|(input, _)| input == name) { "before" } else { "after" };
+        let formula: Vec<_> = parts.iter().map(|part| if *part == name { "_" } else { part }).collect();
+        formula.contains(&"_").then(|| format!("{place} {} : {}", quoted(name), formula.join(" ")))
     }
 
     /// A layer, or the first one of an operation, as a pattern: `Convolution(a, b)`.

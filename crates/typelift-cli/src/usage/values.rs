@@ -5,12 +5,14 @@ use std::path::Path;
 use clap::Command;
 use clap::error::ErrorKind;
 use typelift::ops::Release;
+use typelift::precision::KeepPattern;
 use typelift::rewrite::library;
 use typelift::{Layer, ops};
 
 use super::line::{has, has_place, refused, split, takes, valued};
-use super::words::{is_like, meanings, scoped};
+use super::words::{by_parts, is_like, meanings, scoped};
 use super::{Asked, wish};
+use crate::convert::keeps_constants;
 use crate::input::{element_type, is_xml};
 
 impl Asked<'_> {
@@ -81,6 +83,12 @@ impl Asked<'_> {
 
     /// A pattern of layers: `type:Softmax` for the name of an operation, and `@FILE` for a file.
     fn pattern(&self, given: &str) -> Option<String> {
+        // The name of a module, which a longer path contains.
+        let wide = format!("*{given}");
+        let keeps = |text: &str| self.model().is_some_and(|model| keeps_constants(model, &KeepPattern::from(text)));
+        if given.contains('*') && !keeps(given) && keeps(&wide) {
+            return Some(wide);
+        }
         let is_name = self.model().is_none_or(|model| model.find_all(given).is_ok());
         let operation = wish::operation(given).map(|name| format!("type:{name}"));
         let file = Path::new(given).is_file().then(|| format!("@{given}"));
@@ -110,7 +118,7 @@ impl Asked<'_> {
         let releases = Release::all().map(|it| it.to_string()).filter(|_| option == "--target");
         let release = releases.filter(|it| begins(it, number) || begins(number, it)).last();
         let sets = library::SETS.iter().map(|set| set.name).filter(|_| option == "--use");
-        let set = typelift::near(&lower.replace('_', "-"), sets);
+        let set = typelift::near(&lower.replace('_', "-"), sets.clone()).or_else(|| by_parts(&lower, sets));
         let forms = [
             end,
             Some(pair).filter(|_| place.contains('=')),

@@ -3,7 +3,7 @@
 use std::cell::{Cell, OnceCell, RefCell};
 
 use clap::Command;
-use typelift::ops;
+use typelift::{Layer, ops};
 
 use super::Asked;
 use super::words::{dashed, quoted, rows, scoped};
@@ -108,6 +108,7 @@ impl<'a> Asked<'a> {
             "VALUE" if word.contains('(') || word.starts_with(|it: char| it.is_numeric() || "[-".contains(it)) => {
                 return Some(word.to_owned());
             }
+            "MODULE" => return self.end_of(word),
             "SHAPE" | "VALUE" => false,
             "FILE" => is_xml(word),
             "CODE" => self.is_accepted(&["explain", word].map(str::to_owned)),
@@ -121,6 +122,12 @@ impl<'a> Asked<'a> {
         let symbols = typelift::shapes(self.model()?).symbols.into_iter().map(|symbol| symbol.name);
         let own = symbols.filter(|own| own.strip_suffix(name).is_some_and(|it| it.is_empty() || it.ends_with('_')));
         Some(own.collect::<Vec<_>>().join(" ")).filter(|own| !own.is_empty())
+    }
+
+    /// The last layer in a module: `backbone.layer2.3/Relu` for `layer2`.
+    fn end_of(&self, module: &str) -> Option<String> {
+        let is_within = |layer: &&Layer| layer.name().split(['.', '/']).any(|part| part == module);
+        self.model()?.graph().layers().filter(is_within).last().map(|layer| quoted(layer.name()))
     }
 
     /// A command with the words that were given in its places.
@@ -146,6 +153,7 @@ impl<'a> Asked<'a> {
         for (place, value) in [
             ("$BEFORE", self.before(end).map(|name| quoted(&name))),
             ("$FROM", self.type_of(end)),
+            ("$ZERO", self.ends("").iter().find(|it| it.0 == end).map(|(_, dims)| zero(dims.len()))),
             ("$LAST", self.ends("output").pop().filter(|_| self.ends("output").len() == 1).map(|it| quoted(&it.0))),
         ] {
             text = if text.contains(place) { text.replace(place, &value?) } else { text };
@@ -161,12 +169,18 @@ fn alternatives(meant: &str) -> impl Iterator<Item = &str> {
 
 /// The words of a text. A list in brackets is one word.
 pub(super) fn tokens(text: &str) -> Vec<&str> {
-    let mut depth = 0;
+    // `aten::relu` is a name.
+    let (mut depth, signs) = (0, if text.contains("::") { "=,\"" } else { "=:,\"" });
     let words = text.split(move |letter: char| {
         depth += i32::from("[(".contains(letter)) - i32::from("])".contains(letter));
-        depth == 0 && (letter.is_whitespace() || "=:,\"".contains(letter))
+        depth == 0 && (letter.is_whitespace() || signs.contains(letter))
     });
     words.filter(|word| !word.is_empty()).collect()
+}
+
+/// A zero of a rank: `[[0]]`.
+fn zero(rank: usize) -> String {
+    format!("{}0{}", "[".repeat(rank), "]".repeat(rank))
 }
 
 /// The numbers of blocks as a statement takes them: `0..3` for `0-3`.

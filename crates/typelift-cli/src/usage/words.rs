@@ -1,6 +1,10 @@
 //! Words of other programs, and what they mean here.
 
+use std::cmp::Reverse;
+
 use clap::{Arg, Command};
+
+use super::line::parts;
 
 /// Things and actions that are in names of many kinds.
 const OBJECTS: [&str; 11] =
@@ -69,6 +73,14 @@ pub(super) fn within<'n>(option: &str, names: impl Iterator<Item = &'n str>) -> 
     let rank = |name: &&str| (!OBJECTS.contains(name), name.matches('-').count(), place(name));
     let best = names.filter(is_within).max_by_key(rank);
     best.map(str::to_owned)
+}
+
+/// The name of which the most parts begin as parts of a word: `fuse-gelu` for `gelu-fusion`, `seq` for `sequence-length`.
+pub(crate) fn by_parts<'n>(word: &str, names: impl Iterator<Item = &'n str>) -> Option<String> {
+    let is_shared = |own: &&str| own.len() > 2 && parts(word).any(|part| own.get(..3) == part.get(..3));
+    let rank = |name: &&str| (parts(name).filter(is_shared).count() * 2, Reverse(parts(name).count()));
+    let best = names.map(|name| (rank(&name), name)).max_by_key(|it| it.0);
+    best.filter(|((shared, all), _)| *shared > all.0).map(|it| it.1.to_owned())
 }
 
 /// True if a word differs from a name in one place, or in its end, or is its beginning.

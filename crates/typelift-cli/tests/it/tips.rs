@@ -977,7 +977,7 @@ fn answers(lines: &[&str]) -> String {
 /// Types back a command that was printed, and returns its usage error. The command may find errors in the model, or refuse
 /// what the wrong command asked for by name. Left out are `verify`, which needs OpenVINO, and a place for a word.
 fn refusal(folder: &Path, printed: &str) -> Option<String> {
-    let words = words(printed).unwrap();
+    let words = words(printed.split(" > ").next().unwrap()).unwrap();
     let is_place = |part: &str| part.len() > 2 && part.chars().all(|letter| letter.is_ascii_uppercase());
     let has_place = |word: &String| word.split(|letter: char| !letter.is_alphanumeric()).any(is_place);
     if !printed.contains(".xml")
