@@ -203,6 +203,7 @@ fn canonical(word: &str) -> String {
 /// The operation of a name or of a call.
 pub(super) fn operation(word: &str) -> Option<&'static str> {
     let name = word.split('(').next().unwrap_or(word);
-    let own = ops::all().map(|row| row.name).find(|own| own.eq_ignore_ascii_case(&canonical(name)));
+    let same = canonical(name);
+    let own = ops::all().map(|row| row.name).find(|own| own.eq_ignore_ascii_case(&same));
     own.or_else(|| ops::meant(name).filter(|meant| meant.is_same)?.operation)
 }

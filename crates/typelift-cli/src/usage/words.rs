@@ -1,6 +1,7 @@
 //! Words of other programs, and what they mean here.
 
 use std::cmp::Reverse;
+use std::sync::LazyLock;
 
 use clap::{Arg, Command};
 
@@ -19,7 +20,9 @@ const OBJECTS: [&str; 11] =
 /// commands that need more than a model, `MORE` what to write instead of further words, `PROGRAM` programs whose own command
 /// follows, and `-e` statements: `A` and `B` are any words, and `…` is the rest.
 pub(super) fn rows() -> impl Iterator<Item = (&'static str, &'static str)> {
-    include_str!("words.txt").lines().filter_map(|row| row.split_once(" = "))
+    static ROWS: LazyLock<Vec<(&str, &str)>> =
+        LazyLock::new(|| include_str!("words.txt").lines().filter_map(|row| row.split_once(" = ")).collect());
+    ROWS.iter().copied()
 }
 
 /// The rows that count for all commands.
