@@ -315,7 +315,10 @@ impl Args {
             }
             diagnostics.list.extend(of_programs);
             try_rules(model, &checking, &mut diagnostics.list);
-            input.name_weights(model, &mut diagnostics.list);
+            // Documents have what the library finds, which knows no folders.
+            if matches!(self.format, Format::Text) {
+                input.name_weights(model, &mut diagnostics.list);
+            }
             diagnostics.list.sort_by_key(|found| Reverse(found.severity));
         }
         diagnostics.list.retain(|diagnostic| !self.allow.iter().any(|kinds| kinds.include(diagnostic)));

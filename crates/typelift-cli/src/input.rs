@@ -299,15 +299,20 @@ impl Input {
         Ok(loaded)
     }
 
-    /// Names the file with exactly the bytes that the model needs, in findings that weights are missing or wrong.
+    /// Names the file with exactly the bytes that the model needs, in findings that weights are missing or wrong, and
+    /// that no edit repairs.
     pub(crate) fn name_weights(&self, model: &Model, found: &mut [Diagnostic]) {
         let is_missing = [Code::MissingWeights, Code::WrongWeights, Code::InvalidConstant];
-        let mut found = found.iter_mut().filter(|found| is_missing.contains(&found.code)).peekable();
+        let is_of_file = |found: &&mut Diagnostic| is_missing.contains(&found.code) && found.edits().is_none();
+        let mut found = found.iter_mut().filter(is_of_file).peekable();
         let needed = host::needed_weights(model);
         if found.peek().is_none() || needed == 0 || model.weights().len() == Some(needed) {
             return;
         }
-        let is_bin = |file: &PathBuf| file.to_string_lossy().to_ascii_lowercase().contains(".bin");
+        // A file next to its own model is not that of another one.
+        let is_bin = |file: &PathBuf| {
+            file.to_string_lossy().to_ascii_lowercase().contains(".bin") && !file.with_extension("xml").exists()
+        };
         let folders = [Some(&self.file), self.bin.as_ref()].into_iter().flatten().map(|file| directory(file));
         let files = folders.filter_map(|folder| std::fs::read_dir(folder).ok()).flat_map(|it| it.take(MOST_FILES));
         let files = files.filter_map(|entry| Some(entry.ok()?.path())).filter(is_bin);
