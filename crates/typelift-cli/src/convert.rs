@@ -232,7 +232,9 @@ impl Args {
         for pattern in self.keep.iter().chain(&self.only).flatten() {
             page.said += &input::other_meaning(model, &pattern.to_string());
         }
-        for pattern in self.keep.iter().flatten().filter(|_| is_stored && !self.mark_keeps) {
+        // With --types, a pattern keeps layers.
+        let is_of_constants = is_stored && self.types.is_none() && !self.mark_keeps;
+        for pattern in self.keep.iter().flatten().filter(|_| is_of_constants) {
             let (file, is_vain) = (&diagnostics.file, !keeps_constants(model, pattern));
             let warning = format!("warning: {file}: --keep `{pattern}` matches layers without constants\n");
             page.said.extend(Some(warning).filter(|_| is_vain && *pattern != KeepPattern::Automatic));
