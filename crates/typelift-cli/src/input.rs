@@ -614,8 +614,7 @@ pub(crate) fn refused_name(model: &Model, error: &InterfaceError) -> Failure {
     let failure = Failure::new(error.to_string());
     let InterfaceError::Unknown { end, name, .. } = error else { return failure };
     let ends: Vec<_> = if *end == End::Input { model.inputs().collect() } else { model.outputs().collect() };
-    let begins = |layer: &&&Layer| model.end_name(layer).strip_prefix(name).is_some_and(|rest| rest.starts_with('.'));
-    let is_family = ends.iter().filter(begins).count() > 1;
+    let is_family = ends.iter().filter(|layer| model.end_name(layer).starts_with(&format!("{name}."))).count() > 1;
     let near = if is_family { Some(format!("{name}.*")) } else { closest(ends.into_iter(), name) };
     match near {
         Some(near) => failure.did_you_mean(name, &near),

@@ -3,19 +3,15 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use typelift::Layer;
 use typelift::findings::shell_word;
 
 use super::is_command;
 use super::line::{shown, split};
-use crate::input::{Input, is_xml, parse_size};
+use crate::input::is_xml;
 use crate::whole_command;
 
 /// Dashes and quotes that text programs write.
 const TYPOGRAPHIC: [char; 6] = ['—', '–', '“', '”', '‘', '’'];
-
-/// Units after a number of seconds, which is written without one.
-const SECONDS: [&str; 3] = ["s", "sec", "seconds"];
 
 /// Advice about a habit of git or of the shell in the words of a command that failed.
 pub(crate) fn of_habit(arguments: &[OsString]) -> Option<String> {
@@ -27,16 +23,9 @@ pub(crate) fn of_habit(arguments: &[OsString]) -> Option<String> {
     if meant != words && is_command(&meant) {
         return Some(format!("write `typelift {}`", shown(&meant)));
     }
-    let is_drive = |word: &&str| is_xml(word) && word.get(1..2) == Some(":") && !word.contains(['/', '\\', '=']);
-    if words.iter().any(is_drive) {
-        return Some("the shell removes `\\`: write the path in quotes, or with `/`".to_owned());
-    }
     for pair in words.windows(2).skip(1) {
         let (option, value) = (pair[0], pair[1]);
         let is_statement = ["-e", "--statement"].contains(&option);
-        if is_statement && (has_gap(value) || value.trim_start().starts_with([':', '='])) {
-            return Some("the shell replaces `$` in double quotes: write the statement in single quotes".to_owned());
-        }
         if (is_statement || option == "--types") && (value.ends_with('-') || value.ends_with(" =")) {
             let value = value.trim_end_matches(['-', '=', ' ']);
             let whole = if is_statement { format!("'{value} => …'") } else { format!("{value}=TO") };
@@ -114,62 +103,26 @@ fn joined(words: &[String]) -> Vec<String> {
 fn respelt(typed: &[String]) -> Vec<String> {
     let program = whole_command();
     let is_model = |word: &str| is_xml(word) && Path::new(word).is_file();
-    let of_place = |word: &str| {
-        let (file, place) = word.split_at(word.find(".xml:")? + 4);
-        let layer = layer_at(file, place.split(':').nth(1)?.parse().ok()?)?;
-        Some(match &*typed[0] {
-            "why" => vec![file.to_owned(), layer],
-            "show" => vec!["--around".to_owned(), layer, file.to_owned()],
-            _ => vec![file.to_owned()],
-        })
-    };
-    let number = |at: usize| typed.get(at)?.rsplit('=').next()?.parse::<f64>().ok();
-    let unit = |at: usize| typed.get(at).filter(|unit| is_unit(unit) && number(at.saturating_sub(1)).is_some());
     let parts = |(at, word): (usize, &String)| {
         let verb = word.trim_start_matches('-');
         let path = word.replace('\\', "/");
         let apart = word.replace(".xml-", ".xml -").replace(".xml..", ".xml ").replace(".xml,", ".xml ");
         let parts = match split(&apart) {
             _ if Path::new(word).exists() || at > 0 && ["-e", "--statement"].contains(&&*typed[at - 1]) => None,
-            // `--max-memory 2 gb`.
-            _ if unit(at).is_some() => Some(Vec::new()),
-            _ if let Some(unit) = unit(at + 1).filter(|unit| !SECONDS.contains(&&***unit)) => {
-                Some(vec![format!("{word}{unit}")])
-            }
             _ if at == 0 && verb != *word && program.find_subcommand(verb).is_some() => Some(vec![verb.to_owned()]),
             _ if path != *word && is_model(&path) => Some(vec![path]),
             parts if parts.iter().any(|part| is_model(part)) => Some(parts),
-            _ => of_place(word),
+            _ => None,
         };
         parts.unwrap_or_else(|| vec![word.clone()])
     };
     typed.iter().enumerate().flat_map(parts).collect()
 }
 
-/// The name of the layer in this line of a file.
-fn layer_at(file: &str, line: usize) -> Option<String> {
-    let text = std::fs::read_to_string(file).ok()?;
-    let model = Input::new(file).load().ok()?.model.take()?;
-    let end = text.match_indices('\n').nth(line.checked_sub(1)?)?.0;
-    let begins = |layer: &&Layer| layer.span().is_some_and(|span| (span.start as usize) < end);
-    model.graph().layers().filter(begins).last().map(|layer| layer.name().to_owned())
-}
-
-/// True if a statement lacks an operand, because the shell has replaced a variable by nothing.
-fn has_gap(statement: &str) -> bool {
-    const GAPS: [&str; 10] = ["()", "(,", ",)", ",,", "/)", "*)", "+)", "-)", "=)", "/,"];
-    let whole = statement.replace("Parameter()", "").replace(' ', "");
-    statement.ends_with(' ') || statement.contains("  ") || GAPS.iter().any(|gap| whole.contains(gap))
-}
-
 /// True for a word that names no file, although it stands between models: an expression of jq, a unit, and a pair.
 pub(crate) fn is_no_file(word: &Path) -> bool {
     let text = word.to_string_lossy();
-    !word.exists() && (is_path(&text) || is_unit(&text) || text.contains('='))
-}
-
-fn is_unit(word: &str) -> bool {
-    SECONDS.contains(&word) || word.starts_with(char::is_alphabetic) && parse_size(&format!("1{word}")).is_ok()
+    !word.exists() && (is_path(&text) || text.contains('='))
 }
 
 /// True for an expression of jq, such as `.layers[].name`, `del(.layers[0])` and `keys`.

@@ -1,6 +1,5 @@
 //! The reading of a command line that is refused, and the whole command that was meant.
 
-use std::cell::{Cell, OnceCell, RefCell};
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -8,7 +7,7 @@ use clap::error::ErrorKind;
 use clap::{Arg, Command, Error};
 use typelift::Model;
 use typelift::findings::shell_word;
-use typelift::rewrite::{Script, library};
+use typelift::rewrite::library;
 
 use super::words::{
     dashed, general, has_word, is_model_option, is_negated, is_off, is_output, is_program, meanings, quoted, ranged,
@@ -61,19 +60,6 @@ impl<'a> Asked<'a> {
             }
             let (name, value) =
                 text.split_once('=').map_or((&**text, None), |(name, value)| (name, Some(value.to_owned())));
-            // `--use-all`, `--for-gpu`.
-            let is_pair = |verb: &Command, option: &str, value: &str| {
-                takes(program, verb, option, value) && !takes(program, verb, option, "no such value")
-            };
-            let is_known = verb.is_some_and(|verb| has(verb, name));
-            let mut pairs = name.rmatch_indices('-').map(|(at, _)| (&name[..at], &name[at + 1..]));
-            let pair = pairs.find(|(option, value)| !is_known && verb.is_some_and(|verb| is_pair(verb, option, value)));
-            // `-s 'rename OLD NEW'`.
-            let next = rest.peek().filter(|text| text.contains(' ') && text.parse::<Script>().is_ok());
-            let is_statement = !is_known && next.is_some() && verb.is_some_and(|verb| verb.get_name() == "rewrite");
-            is_moved |= pair.is_some() || is_statement;
-            let (name, value) = pair.map_or((name, value), |(option, value)| (option, Some(value.to_owned())));
-            let name = if is_statement { "-e" } else { name };
             let takes = |option: &Arg| option.get_action().takes_values();
             let mut known = program.get_subcommands().filter_map(|verb| argument(verb, name)).map(takes).peekable();
             let own = verb.and_then(|verb| argument(verb, name)).map(takes);
@@ -114,16 +100,8 @@ impl<'a> Asked<'a> {
         {
             name.clear();
         }
-        Self {
-            program,
-            arguments,
-            verb,
-            words,
-            model: OnceCell::new(),
-            is_moved,
-            is_wish: Cell::default(),
-            dropped: RefCell::default(),
-        }
+        let (model, is_wish, dropped) = Default::default();
+        Self { program, arguments, verb, words, model, is_moved, is_wish, dropped }
     }
 
     pub(super) fn options(&self) -> impl Iterator<Item = Typed<'_>> {
@@ -278,9 +256,6 @@ impl<'a> Asked<'a> {
                 words.extend(["-o".to_owned(), "OUT.xml".to_owned()]);
             }
             self.add_command(&mut words);
-        }
-        if models.is_empty() && has_input() {
-            models.push("-");
         }
         // `reduce` writes one file.
         let folder = output.filter(|file| words[0] == "reduce" && !is_xml(file));
@@ -528,18 +503,6 @@ impl<'a> Asked<'a> {
         self.runs(&statements.map(|pair| format!("{}\n", pair[1])).collect::<String>())
             && (is_overview || fault.is_none_or(|error| error.exit_code() == 0))
     }
-}
-
-/// True if standard input is a file or a pipe.
-#[cfg(unix)]
-fn has_input() -> bool {
-    use std::os::unix::fs::FileTypeExt;
-    std::fs::metadata("/dev/stdin").is_ok_and(|found| found.is_file() || found.file_type().is_fifo())
-}
-
-#[cfg(not(unix))]
-fn has_input() -> bool {
-    false
 }
 
 /// Splits a row of a table at blanks outside of quotes.

@@ -347,7 +347,6 @@ impl Asked<'_> {
             return Some(tip);
         }
         let dashed = dashed(name);
-        let long = dashed.trim_start_matches('-');
         let only_asked = || Some(format!("leave `{name}` out: `typelift {own}` does only what its options say"));
         if is_off(self.value_of(name)) {
             return only_asked();
@@ -362,8 +361,6 @@ impl Asked<'_> {
             Some(line.map_or(advice.clone(), |line| format!("{advice}: `{line}`")))
         };
         let negated = || is_negated(name).then(only_asked).flatten();
-        let is_begun = |name: &&str| *name == long || long.len() > 3 && name.starts_with(long);
-        let begun = || self.verbs().map(Command::get_name).find(is_begun).and_then(|verb| self.said(verb));
         // A similar word of another command is too little, unless both change a model.
         let is_near = |other: &String| {
             is_changing(own) || self.own(verb, other).is_some() || scoped(own, |word| word == other).is_some()
@@ -373,7 +370,7 @@ impl Asked<'_> {
         let near =
             || similar(verb, name).into_iter().filter(is_near).find_map(|other| meaning(&other).filter(is_whole));
         // The command without the option would answer another question.
-        meaning(&dashed).or_else(negated).or_else(begun).or_else(near)
+        meaning(&dashed).or_else(negated).or_else(near)
     }
 
     /// The meaning of an option of this name here, or in another command.
@@ -399,9 +396,6 @@ impl Asked<'_> {
             let option = meant.split(' ').next().unwrap_or_default();
             if let Some(advice) = self.value_of(given).and_then(|value| self.of_error(option, value)) {
                 return Some(advice);
-            }
-            if option == "--in-place" && self.output().is_some() {
-                return Some(format!("leave `{given}` out: -o replaces a file that is there"));
             }
             let (line, place) = (self.line(verb.get_name()), valued(verb, &meant));
             let is_kept = is_here || !self.dropped.borrow().iter().any(|name| name == given);
@@ -460,8 +454,8 @@ impl Asked<'_> {
             let meant = self.conversion().or_else(|| self.output().map(|_| "convert"));
             let check = || self.line("check").filter(|line| line.contains("--") && self.dropped.borrow().is_empty());
             let line = meant.and_then(|meant| self.line(meant)).or_else(check);
-            let advice = || self.options().flat_map(|it| meanings(it.0)).find(|meant| meant.contains('`'));
-            if let Some(advice) = advice().filter(|_| line.is_none()) {
+            let mut advice = self.options().flat_map(|it| meanings(it.0)).filter(|meant| meant.contains('`'));
+            if let (None, Some(advice)) = (&line, advice.next()) {
                 self.dropped.take();
                 return self.said(advice);
             }

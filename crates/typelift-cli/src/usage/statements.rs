@@ -116,15 +116,7 @@ impl Asked<'_> {
         found.extend(rules.map(|(from, to)| format!("{} => {}", from.trim(), to.trim())));
         // `x = x / 255`.
         found.extend(self.updated(text));
-        // `del(.layers.head)` of jq, `graph.rename("a", "b")`.
-        let text = text.trim_start_matches(".layers").trim_start_matches('.');
-        let call = text.strip_suffix(')').and_then(|text| text.split_once('('));
-        let call = call.filter(|(verb, _)| verb.starts_with(char::is_lowercase)).map(|(verb, rest)| {
-            let rest = rest.trim_start_matches(".layers").replace(['\'', '[', ']'], " ");
-            format!("{} {}", verb.rsplit('.').next().unwrap_or(verb), rest.trim_start_matches('.'))
-        });
-        let plain =
-            signs.iter().take(5).fold(call.unwrap_or_else(|| text.to_owned()), |it, sign| it.replace(sign, " -> "));
+        let plain = signs.iter().take(5).fold(text.to_owned(), |it, sign| it.replace(sign, " -> "));
         let mut words = match sed(text) {
             Some((old, new, true)) => vec!["s", old, new, "g"],
             Some((old, new, false)) => vec!["s", old, new],
@@ -138,13 +130,6 @@ impl Asked<'_> {
         }
         let mut found: Vec<_> = found.iter().map(|text| format!("rewrite -e '{text}'")).collect();
         found.extend(self.wishes(&words));
-        // `set stem.strides = [1,1]`.
-        if let Some((op, (name, attribute))) = attribute.and_then(|it| Some((self.operation_of(it.0)?, it))) {
-            let value = text.split_once('=').map_or("", |(_, value)| value.trim());
-            let value =
-                if value.contains(',') && !value.contains('[') { format!("[{value}]") } else { value.to_owned() };
-            found.push(format!("rewrite -e '{op} => {op} {{{attribute}={value}}} if name(root) like \"{name}\"'"));
-        }
         found
     }
 

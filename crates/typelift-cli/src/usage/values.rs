@@ -53,13 +53,6 @@ impl Asked<'_> {
         if let Some(words) = several.filter(|words| refused(self.program, verb, words).is_none()) {
             return Some(words);
         }
-        // `--rtol=1e-3,atol=1e-5`.
-        let more = given.split_once(',').and_then(|(value, more)| Some((value, more.split_once('=')?)));
-        if let Some((value, (name, other))) = more.filter(|_| !place.starts_with("NAME="))
-            && let Some(own) = self.own(verb, &format!("--{}", name.trim_matches(['-', ' '])))
-        {
-            return Some([self.fitted(verb, option, value)?, self.fitted(verb, &own, other)?].concat());
-        }
         let forms = match place {
             "NAME=SHAPE" => vec![self.shape(given)],
             "NAME=LAYOUT" => vec![self.layout(option, given)],
@@ -85,8 +78,7 @@ impl Asked<'_> {
     fn pattern(&self, given: &str) -> Option<String> {
         // The name of a module, which a longer path contains.
         let wide = format!("*{given}");
-        let keeps = |text: &str| self.model().is_some_and(|model| keeps_constants(model, &KeepPattern::from(text)));
-        if given.contains('*') && !keeps(given) && keeps(&wide) {
+        if given.contains('*') && !self.keeps(given) && self.keeps(&wide) {
             return Some(wide);
         }
         let is_name = self.model().is_none_or(|model| model.find_all(given).is_ok());
@@ -96,6 +88,10 @@ impl Asked<'_> {
             return None;
         }
         if is_name { Some(given.to_owned()) } else { file.or(operation).or_else(|| Some(given.to_owned())) }
+    }
+
+    fn keeps(&self, pattern: &str) -> bool {
+        self.model().is_some_and(|model| keeps_constants(model, &KeepPattern::from(pattern)))
     }
 
     /// Spellings of a value, the likeliest first.
@@ -135,7 +131,10 @@ impl Asked<'_> {
             set,
             Some(given.trim_end_matches(|letter: char| letter.is_alphabetic()).to_owned()),
         ];
-        forms.into_iter().chain(lower.split(['.', '-']).map(|part| Some(part.to_owned()))).collect()
+        forms
+            .into_iter()
+            .chain(lower.split(['.', '-']).map(|part| Some(part.to_owned()).filter(|_| !given.contains('='))))
+            .collect()
     }
 
     /// A shape as `NAME=[…]`, for `NAME[…]`, `NAME:1x3`, `1,3`, and for one without the first dimensions.

@@ -1,7 +1,5 @@
 //! Wishes in words, such as `set the batch to 1`, and the commands that fulfil them.
 
-use std::cell::{Cell, OnceCell, RefCell};
-
 use clap::Command;
 use typelift::{Layer, ops};
 
@@ -48,17 +46,8 @@ impl<'a> Asked<'a> {
         let is_kept =
             |(name, value): &&(String, Option<String>)| !name.is_empty() || value.as_deref().is_some_and(is_xml);
         let words = self.words.iter().filter(is_kept).cloned().collect();
-        let Self { program, arguments, verb, is_moved, .. } = *self;
-        Asked {
-            program,
-            arguments,
-            verb,
-            words,
-            model: OnceCell::new(),
-            is_moved,
-            is_wish: Cell::default(),
-            dropped: RefCell::default(),
-        }
+        let (model, is_wish, dropped) = Default::default();
+        Asked { words, model, is_wish, dropped, ..*self }
     }
 
     /// The commands for a wish in words, the likeliest first. No word of the wish is left out.
@@ -126,8 +115,8 @@ impl<'a> Asked<'a> {
 
     /// The last layer in a module: `backbone.layer2.3/Relu` for `layer2`.
     fn end_of(&self, module: &str) -> Option<String> {
-        let is_within = |layer: &&Layer| layer.name().split(['.', '/']).any(|part| part == module);
-        self.model()?.graph().layers().filter(is_within).last().map(|layer| quoted(layer.name()))
+        let names = self.model()?.graph().layers().map(Layer::name);
+        names.filter(|name| name.split(['.', '/']).any(|part| part == module)).last().map(quoted)
     }
 
     /// A command with the words that were given in its places.

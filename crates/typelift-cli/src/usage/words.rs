@@ -80,10 +80,14 @@ pub(super) fn within<'n>(option: &str, names: impl Iterator<Item = &'n str>) -> 
 
 /// The name of which the most parts begin as parts of a word: `fuse-gelu` for `gelu-fusion`, `seq` for `sequence-length`.
 pub(crate) fn by_parts<'n>(word: &str, names: impl Iterator<Item = &'n str>) -> Option<String> {
-    let is_shared = |own: &&str| own.len() > 2 && parts(word).any(|part| own.get(..3) == part.get(..3));
-    let rank = |name: &&str| (parts(name).filter(is_shared).count() * 2, Reverse(parts(name).count()));
-    let best = names.map(|name| (rank(&name), name)).max_by_key(|it| it.0);
-    best.filter(|((shared, all), _)| *shared > all.0).map(|it| it.1.to_owned())
+    let ranked = names.map(|name| (shared(name, word) * 2, Reverse(parts(name).count()), name));
+    let (shared, Reverse(all), name) = ranked.max()?;
+    (shared > all).then(|| name.to_owned())
+}
+
+/// The number of parts of a name that begin as parts of a word.
+fn shared(name: &str, word: &str) -> usize {
+    parts(name).filter(|own| own.len() > 2 && parts(word).any(|part| own.get(..3) == part.get(..3))).count()
 }
 
 /// True if a word differs from a name in one place, or in its end, or is its beginning.

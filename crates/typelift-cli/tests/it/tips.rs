@@ -543,6 +543,18 @@ const CARRIED: &[&str] = &[
     "rename R image=pixels",
     "verify R M --threshold 1e-2 --device_name CPU",
     "polygraphy run R M --rtol 1e-3 --input-shapes image:[1,3,32,32]",
+    "check R --version 2023.1",
+    "-m R -d CPU -niter 100",
+    "export openvino --model R --weight-format int8 out",
+    "convert R --quantize q4_0 -o o.xml",
+    "convert R --set-length batch_size=2 -o o.xml",
+    "convert R --static -o o.xml",
+    "rewrite R --use gelu-fusion --use constfold -o o.xml",
+    "rewrite R -e 'image = image / 255.0' -o o.xml",
+    "rewrite R -e 'remove input mask' -o o.xml",
+    "show R '.layers[] | .name'",
+    "show R --format png -o graph.png",
+    "promote int32 + float16 --framework torch",
 ];
 
 /// Command lines of people who come from other tools, with statements and values of their kind.
