@@ -24,7 +24,6 @@ pub(crate) enum Failure {
         /// A wrong word of the command, and what is probably meant.
         slip: Option<(String, String)>,
         status: Status,
-        /// The file that the message names.
         file: Option<PathBuf>,
         /// True if that file could not be read.
         is_unread: bool,

@@ -190,7 +190,6 @@ pub(crate) fn near_file(path: &Path, is_kind: impl Fn(&str) -> bool) -> Option<P
 /// The file that a text was read from, and its state then; `None` for standard input, pipes and devices.
 pub(crate) type ReadFrom = Option<(PathBuf, Stamp)>;
 
-/// A text that was read, with its model and findings.
 pub(crate) struct Loaded {
     /// The model, as far as it could be read; `None` if the text is not an IR at all.
     pub(crate) model: Option<Model>,
@@ -246,7 +245,6 @@ impl Input {
         Self { file: file.into(), bin: None, member: None, on_one_thread: false }
     }
 
-    /// True for standard input.
     pub(crate) fn is_stdin(&self) -> bool {
         is_dash(&self.file)
     }
@@ -266,7 +264,6 @@ impl Input {
         }
     }
 
-    /// Reads the model.
     pub(crate) fn read(&self) -> Result<Loaded, Failure> {
         let name = if self.is_stdin() { Path::new("<stdin>") } else { &self.file };
         let diagnostics = Diagnostics::new(name, Arc::default());
@@ -583,7 +580,6 @@ impl InputChanges {
         typelift::shapes(&original).refusals(&original, &asked.collect::<Vec<_>>())
     }
 
-    /// Changes the model's inputs, and returns them.
     pub(crate) fn apply(&self, model: &mut Model) -> Result<Vec<LayerId>, Failure> {
         model.set_inputs(&self.set_type, &self.shapes(model)?).map_err(|error| refused_name(model, &error))
     }

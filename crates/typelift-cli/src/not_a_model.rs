@@ -50,7 +50,6 @@ const OTHER: &str =
 /// Files of a model of a hub.
 const HUB: [&str; 2] = ["config.json", "model_index.json"];
 
-/// The most files of a directory that are looked at.
 const MOST_FILES: usize = 10_000;
 
 /// Advice for a file that is given in place of a model, by its ending.

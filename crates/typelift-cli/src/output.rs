@@ -71,7 +71,6 @@ const SHORT: u64 = 1 << 20;
 /// The time that a pipe may wait for its reader.
 const READER_COMES: Duration = Duration::from_secs(2);
 
-/// Stream or file to write to.
 pub(crate) enum Target {
     Stdout,
     /// A pipe or device, written to directly.
@@ -79,7 +78,6 @@ pub(crate) enum Target {
     File(Destination),
 }
 
-/// A file for a model.
 pub(crate) struct Destination {
     pub(crate) path: PathBuf,
     pub(crate) in_place: bool,
@@ -88,7 +86,6 @@ pub(crate) struct Destination {
     max_growth: u64,
     /// The weights of the input.
     bin: Option<PathBuf>,
-    /// True for a model in a batch.
     is_member: bool,
 }
 
@@ -325,7 +322,6 @@ fn replaced((link, target): &(PathBuf, PathBuf)) -> String {
     format!("`{}` was a link to `{}`, which stays as it is; now it is a file\n", link.display(), target.display())
 }
 
-/// Fails if the name of a file to write does not have the ending of what is written.
 pub(crate) fn check_ending(path: &Path, ending: &str, what: &str) -> Result<(), Failure> {
     if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(ending)) {
         return Ok(());

@@ -12,9 +12,7 @@ use crate::graphs::{Graphs, count, path};
 
 /// Limit on the values that are read from all constants. Beyond it, only a sample of each constant is read.
 const MOST: u64 = 1 << 21;
-/// The number of values in a sample.
 const SAMPLE: usize = 4096;
-/// Number of bars of a histogram.
 const BARS: usize = 24;
 /// Number of values of a constant that are shown, and beyond the limit on all constants.
 const FIRST: [usize; 2] = [256, 8];
@@ -29,7 +27,6 @@ pub(crate) struct Values<'a> {
     /// The number of bytes; 0 for values that are computed from a quantized constant.
     #[serde(skip_serializing_if = "is_zero")]
     bytes: u64,
-    /// The number of values.
     count: u64,
     /// The number of values that were read, if it is smaller.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,13 +36,11 @@ pub(crate) struct Values<'a> {
     max: Number,
     /// The number of zeros among the values that were read.
     zeros: usize,
-    /// The number of values that are infinite or not a number.
     #[serde(skip_serializing_if = "is_zero")]
     not_finite: u64,
     /// The number of values in each of equal parts of the range.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     bars: Vec<usize>,
-    /// The losses in narrower types.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     narrowed: Vec<Narrowed>,
     /// The narrow type in which the file computes values that OpenVINO's CPU plugin computes in f32.
@@ -76,9 +71,7 @@ fn is_zero(number: &u64) -> bool {
 struct Narrowed {
     #[serde(rename = "type")]
     element_type: &'static str,
-    /// The number of values that become infinite.
     infinite: usize,
-    /// The number of values that become zero.
     zero: usize,
     /// The largest error of another value in relation to it.
     worst: f32,

@@ -46,7 +46,6 @@ pub(crate) struct Drawn<'a> {
     pub(crate) back: Vec<(Cow<'a, str>, Cow<'a, str>)>,
 }
 
-/// A side of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Side {
@@ -135,7 +134,6 @@ pub(crate) struct Entry<'a> {
 pub(crate) struct Group<'a> {
     pub(crate) name: Cow<'a, str>,
     pub(crate) path: Cow<'a, str>,
-    /// The group that contains it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) parent: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -194,7 +192,6 @@ impl<'a> Group<'a> {
     }
 }
 
-/// An arrow.
 #[derive(Clone)]
 pub(crate) struct Edge {
     pub(crate) from: usize,
@@ -253,12 +250,10 @@ pub(crate) fn graphs(model: &Model) -> Graphs<'_> {
     model.walk().map(|(place, graph)| (place, (graph, Ways::new(graph)))).collect()
 }
 
-/// A graph that is not drawn yet.
 struct Pending<'a> {
     place: Place,
     /// The graph and the box that contain it.
     holder: Option<(usize, usize)>,
-    /// The body, and the layer around it.
     body: Option<(&'a Layer, &'a Body)>,
 }
 
@@ -388,7 +383,6 @@ pub(crate) fn path<'a>(place: &Place, layer: &'a Layer) -> Cow<'a, str> {
     if place.is_model() { layer.name().into() } else { place.path_to(layer.name()).into() }
 }
 
-/// The layers of a graph that get a box, and the arrows between them.
 struct Boxes<'a> {
     nodes: Vec<Node<'a>>,
     edges: Vec<Edge>,
@@ -606,7 +600,6 @@ fn range(ends: [Option<f64>; 2]) -> String {
     }
 }
 
-/// Shortens a text to a readable length.
 pub(crate) fn brief(text: &str) -> Cow<'_, str> {
     const LONG: usize = 2000;
     match Some(text).filter(|text| text.len() > LONG).and_then(|text| text.char_indices().nth(LONG)) {

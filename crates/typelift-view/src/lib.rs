@@ -82,7 +82,6 @@ pub struct Before<'a> {
     pub diff: &'a Diff,
 }
 
-/// The data of a page.
 #[derive(Serialize)]
 struct Document<'a> {
     title: &'a str,
@@ -107,12 +106,10 @@ struct Document<'a> {
     names: Vec<outline::Name<'a>>,
     /// The precision map: which part of the model is stored and computed in which type.
     map: Vec<MapRow<'a>>,
-    /// The precision map of the earlier model.
     map_before: Vec<MapRow<'a>>,
     /// Every tensor.
     steps: Vec<steps::Step<'a>>,
     constants: Vec<constants::Values<'a>>,
-    /// The programs that made the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     made_by: Option<String>,
     /// The metadata of the model, or its changes: the path, the former value of a compared model, and the value.
@@ -128,7 +125,6 @@ struct Document<'a> {
     more_changes: usize,
 }
 
-/// The precision map and the blocks of each model.
 struct Parts {
     after: (PrecisionMap, Blocks),
     before: Option<(PrecisionMap, Blocks)>,
@@ -175,7 +171,6 @@ const MOST: usize = 2000;
 /// Limit on the consequences of a change.
 const MOST_FOLLOWING: usize = 50;
 
-/// A finding of `check`.
 #[derive(Serialize)]
 struct Finding {
     code: &'static str,

@@ -6,7 +6,6 @@ use typelift::promote::{ElementType, fidelity};
 use typelift::{Graph, Layer};
 use typelift_run::execution::{AddedLayer, Became, Kernels, Led, Ran, RanLayer};
 
-/// A run of the model.
 #[derive(Serialize)]
 pub(crate) struct Run<'a> {
     /// The layers of the model's own graph.
@@ -27,7 +26,6 @@ struct Computed<'a> {
     path: &'a str,
     /// A sentence: `ran as FullyConnected in bf16 · 12 µs`.
     text: String,
-    /// The fate of the layer.
     became: &'static str,
     /// The time in microseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,7 +41,6 @@ struct Computed<'a> {
     weights: Vec<(&'a str, &'a str)>,
 }
 
-/// A layer that the plugin added.
 #[derive(Serialize)]
 struct Added<'a> {
     /// The layers of the model around it, if its name tells them.

@@ -10,7 +10,6 @@ use super::line::{shown, split};
 use crate::input::is_xml;
 use crate::whole_command;
 
-/// Dashes and quotes that text programs write.
 const TYPOGRAPHIC: [char; 6] = ['—', '–', '“', '”', '‘', '’'];
 
 /// Advice about a habit of git or of the shell in the words of a command that failed.

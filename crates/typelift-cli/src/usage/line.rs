@@ -132,7 +132,6 @@ impl<'a> Asked<'a> {
         rest.skip_while(move |word| is_known(word) && !is_layer(word))
     }
 
-    /// The value that was typed for an option, if one was.
     pub(super) fn value_of(&self, option: &str) -> Option<&str> {
         self.options().find(|(name, _)| *name == option)?.1.filter(|value| !value.is_empty())
     }
@@ -288,7 +287,6 @@ impl<'a> Asked<'a> {
         Some(line)
     }
 
-    /// The words after a command that was typed, if they are no options.
     fn positionals(&self, verb: &str) -> Vec<String> {
         let Some(verb) = self.program.find_subcommand(verb) else { return Vec::new() };
         let reads = || verb.get_positionals().flat_map(|arg| arg.get_value_names().unwrap_or_default());
@@ -537,7 +535,6 @@ pub(super) fn has_place(word: &str) -> bool {
     !word.contains(['[', ':', ' ']) && parts.any(is_place)
 }
 
-/// The option of a command that has this name.
 pub(super) fn argument<'c>(verb: &'c Command, option: &str) -> Option<&'c Arg> {
     let is_short = |letter: char| option.strip_prefix('-').is_some_and(|rest| rest.chars().eq([letter]));
     let is_long = |long: &str| option.strip_prefix("--") == Some(long);

@@ -212,7 +212,6 @@ struct StepGraph<'a> {
     place: Place,
     /// The body that it is; `None` for the model's own graph.
     door: Option<Door>,
-    /// Applies the rules of its layers.
     probe: Probe,
 }
 
@@ -461,7 +460,6 @@ fn sole_attribute(layer: &Layer, operation: &'static Operation, known: ElementTy
     settings.find(|setting| setting.value == known.name())
 }
 
-/// Application of an operation's rule to a layer, with original or changed inputs.
 struct RuleTrial<'a, 'p> {
     graph: &'a Graph,
     probe: &'p mut Probe,

@@ -247,7 +247,6 @@ impl Arena {
         list
     }
 
-    /// The quotient of a division without remainder.
     pub(super) fn exact_quotient(&mut self, a: Expr, b: Expr) -> Option<Expr> {
         let divisor = self.polynomial(b);
         let (lead, factor) = divisor.first()?.clone();

@@ -85,7 +85,6 @@ pub(super) struct Walk<'m> {
     /// The number of symbols of inputs; those of the state come after them.
     inputs: usize,
     demands: Vec<OpenConstraint>,
-    /// Tests that were recorded before.
     demanded: HashSet<(Expr, Noticed)>,
     has_ties: bool,
     /// Asks rules of inference in the current graph.
@@ -193,7 +192,6 @@ impl<'m> Walk<'m> {
         self.tensors.insert(layer.id().output(port), tensor);
     }
 
-    /// Replaces tied symbols in what is known of a tensor.
     pub(super) fn resolved_tensor(&mut self, tensor: Tensor) -> Tensor {
         if !self.has_ties {
             return tensor;
@@ -238,7 +236,6 @@ impl<'m> Walk<'m> {
         self.has_ties = true;
     }
 
-    /// Records what lengths must satisfy.
     pub(super) fn demand(
         &mut self,
         test: Length,

@@ -59,7 +59,6 @@ fn conversions() -> impl Iterator<Item = (Option<Rules>, Align)> {
     declared.into_iter().chain(others)
 }
 
-/// Result of a conversion that was tried.
 struct ConversionTrial<'a> {
     model: Model,
     errors: Vec<Diagnostic>,

@@ -190,7 +190,6 @@ impl<'a> FixSearch<'a> {
         found.sort_by_key(|it| (std::cmp::Reverse(it.severity), it.edits().is_none()));
     }
 
-    /// Tries all candidates for a finding.
     fn try_all(&mut self, found: &Diagnostic) -> (Vec<Fix>, HashSet<FindingKey>) {
         let source = &self.model.source;
         let targets = HashSet::from_iter([found.key()]);

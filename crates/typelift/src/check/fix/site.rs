@@ -66,7 +66,6 @@ pub(super) struct Case<'a> {
     pub(super) model: &'a Model,
     pub(super) graph: &'a Graph,
     pub(super) edges: Vec<EdgeText>,
-    /// The state of the text before any change.
     pub(super) before: Rc<Soundness>,
     /// True if OpenVINO cannot load the file because of the finding.
     pub(super) is_error: bool,

@@ -32,7 +32,6 @@ pub(super) struct Soundness {
 pub(super) enum Needs {
     /// Faults that no trial permits.
     Trial,
-    /// Errors.
     NoErrors,
     /// Errors, and ports that differ from their tensors.
     NoDeviations,

@@ -506,7 +506,6 @@ impl Site<'_> {
     }
 }
 
-/// Attributes that contain the id of a layer or port.
 const IDS: &[&str] = &["id", "from-layer", "from-port", "to-layer", "to-port", "external_port_id", "internal_layer_id"];
 
 /// Candidates that correct the spelling of ids, such as `(3)`.

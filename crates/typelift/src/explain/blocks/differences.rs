@@ -25,7 +25,6 @@ pub(crate) struct Form {
     words: BTreeMap<(String, String), u64>,
     /// The multiply-accumulate operations.
     macs: u64,
-    /// The tensors that its layers read.
     pub(super) wiring: wiring::Wiring,
     /// The number of layers that join a tensor of the block with one from outside, and of Adds that join two tensors, such as
     /// the end of a skip connection. They are a consequence of the operations and not compared.

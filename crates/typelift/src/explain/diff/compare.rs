@@ -20,7 +20,6 @@ use crate::model::graph::{Body, Direction, Layer, LayerId, Model, Place, numbere
 use crate::ops::{self, Operation};
 use crate::precision::schemes::Scheme;
 
-/// Index of a change that causes other differences.
 type ChangeIndex = usize;
 
 pub(super) struct Comparison<'a> {
@@ -35,7 +34,6 @@ pub(super) struct Comparison<'a> {
     kept: BTreeMap<String, Vec<String>>,
 }
 
-/// Two graphs that are compared, and the causes of differences found so far.
 struct GraphPair<'a> {
     before: Side<'a>,
     after: Side<'a>,
@@ -56,7 +54,6 @@ struct GraphPair<'a> {
     first: Option<ChangeIndex>,
 }
 
-/// Difference between two matched layers.
 struct Difference {
     kind: ChangeKind,
     subject: Option<String>,
@@ -71,7 +68,6 @@ impl Difference {
         Self::between(kind, Some(before.to_string()), Some(after.to_string()))
     }
 
-    /// A difference where one of the models may have nothing.
     fn between(kind: ChangeKind, before: Option<String>, after: Option<String>) -> Self {
         Self { kind, subject: None, before, after, values: None, error: None }
     }
@@ -381,7 +377,6 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Compares the precision marks of two layers.
     fn compare_marks(&self, scope: &GraphPair<'_>, a: usize, b: usize) -> Option<Difference> {
         let before = Marks::of(scope.before.holder(a), self.before.version());
         let after = Marks::of(scope.after.holder(b), self.after.version());

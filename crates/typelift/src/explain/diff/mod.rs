@@ -80,7 +80,6 @@ impl Serialize for Diff {
     }
 }
 
-/// Changes of layers, then those of the metadata.
 struct ChangeList<'a>(&'a [Change], &'a [InfoChange]);
 
 impl Serialize for ChangeList<'_> {

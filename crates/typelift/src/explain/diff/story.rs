@@ -213,7 +213,6 @@ fn place(change: &Change) -> (Place, LayerId) {
     (change.layer.place.clone(), change.layer.id)
 }
 
-/// Describes removed layers and those that compute the same now.
 fn replaced(gone: &[Alike<'_>], by: &Alike<'_>) -> String {
     let is_each = by.in_each().is_some()
         && gone

@@ -109,7 +109,6 @@ pub(super) fn compare(before: (&Layer, &[u8]), after: (&Layer, &[u8])) -> Option
     Some(change)
 }
 
-/// Value that differs.
 struct Differing {
     /// The position in the constant.
     at: u64,
@@ -166,7 +165,6 @@ pub(super) fn error_of_range(rows: &Rows, before: (&Layer, &[u8]), after: (&Laye
     Some(parts.map(|(lowest, highest, error)| error / (highest - lowest)).fold(0.0, f64::max))
 }
 
-/// Decodes a range of a constant's values.
 fn chunk(element_type: ElementType, bytes: &[u8], start: u64, length: u64) -> Option<Array> {
     let first = usize::try_from(byte_size(element_type, start)?).ok()?;
     let size = usize::try_from(stored_size(element_type, length)?).ok()?;

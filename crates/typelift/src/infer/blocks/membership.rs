@@ -30,7 +30,6 @@ pub(super) struct Block {
     pub(super) layers: Vec<LayerId>,
 }
 
-/// Blocks of a graph, and the layers between them.
 pub(super) struct Membership {
     /// The blocks in topological order.
     pub(super) blocks: Vec<Block>,

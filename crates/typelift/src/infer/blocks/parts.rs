@@ -24,7 +24,6 @@ pub(crate) struct Part {
     pub(crate) layers: Vec<LayerId>,
 }
 
-/// Division of a graph, and the constants that belong to no single block.
 pub(crate) struct Parts<'a> {
     pub(crate) parts: Vec<Part>,
     pub(crate) names: Names<'a>,
@@ -34,7 +33,6 @@ pub(crate) struct Parts<'a> {
     pub(crate) unused: Vec<LayerId>,
 }
 
-/// Block with its name and family, or the layers between two blocks, while the division is built.
 struct DraftPart {
     /// Name and family; the name is empty if the block was found by structure.
     block: Option<(String, usize)>,

@@ -27,7 +27,6 @@ impl<'a> StoredPaths<'a> {
         Self { graph, sources }
     }
 
-    /// True for a layer that is computed from constants alone.
     pub(crate) fn contains(&self, layer: LayerId) -> bool {
         self.sources.get(layer).is_some()
     }
