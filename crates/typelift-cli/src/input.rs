@@ -16,8 +16,9 @@ use typelift::shape::{Dim, Shape};
 use typelift::{Layer, LayerId, Model, Weights, xml};
 
 use crate::failure::Failure;
+use crate::not_a_model;
+use crate::parts::by_parts;
 use crate::render::STAND_IN;
-use crate::{not_a_model, usage};
 
 /// The model to read.
 #[derive(Clone, clap::Args)]
@@ -598,7 +599,7 @@ pub(crate) fn is_xml(word: &str) -> bool {
 
 /// The failure for an open length that is not there, with a similar name or all names.
 pub(crate) fn of_lengths(failure: Failure, name: &str, names: &[&str]) -> Failure {
-    match usage::by_parts(name, names.iter().copied()) {
+    match by_parts(name, names.iter().copied()) {
         _ if names.is_empty() => failure.help("no length of its inputs is open"),
         Some(near) => failure.did_you_mean(name, &near),
         None => failure.help(format!("its open lengths are {}", names.join(", "))),

@@ -32,6 +32,7 @@ mod output;
 mod overview;
 mod paint;
 mod panics;
+mod parts;
 mod plan;
 mod precision;
 mod process;

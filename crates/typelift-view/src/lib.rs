@@ -93,9 +93,9 @@ struct Document<'a> {
     /// True if the graphs contain those of the earlier model.
     both: bool,
     layers: usize,
-    /// The names of open lengths, each with the length at which operations are counted.
+    /// The names of open lengths, each with the length at which operations are counted, and its bounds.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    lengths: Vec<(String, i64)>,
+    lengths: Vec<(String, i64, i64, Option<i64>)>,
     /// The layers as a plugin ran them, in one or two runs.
     runs: Vec<ran::Run<'a>>,
     /// The reason why the page shows an outline; `None` if it shows every layer.
@@ -318,14 +318,19 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// A batch counts as 1, the other lengths as the usual one that breaks the fewest constraints.
-    fn lengths(&self) -> Vec<(String, i64)> {
+    /// A batch counts as 1, the other lengths as the usual one that breaks the fewest constraints, within their bounds.
+    fn lengths(&self) -> Vec<(String, i64, i64, Option<i64>)> {
         let Some(shapes) = self.shapes else { return Vec::new() };
         let names = Formulas::new(self.model, shapes).names;
         let all =
             USUAL_LENGTHS.map(|length| names.iter().map(|it| if it.contains("batch") { 1 } else { length }).collect());
         let best = all.into_iter().min_by_key(|lengths: &Vec<i64>| shapes.broken(lengths).len()).unwrap_or_default();
-        names.into_iter().zip(best).collect()
+        // Lengths of a state have no bounds.
+        let bounds = shapes.symbols.iter().map(|symbol| symbol.bounds).chain(std::iter::repeat((1, i64::MAX)));
+        let lengths = names.into_iter().zip(best).zip(bounds).map(|((name, length), (least, most))| {
+            (name, length.clamp(least, most.max(least)), least, Some(most).filter(|most| *most < i64::MAX))
+        });
+        lengths.collect()
     }
 
     fn metadata(&self) -> Vec<(String, Option<String>, Option<String>)> {

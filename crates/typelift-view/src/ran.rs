@@ -96,6 +96,12 @@ impl<'a> Computed<'a> {
         };
         let gives = layer.exec_gives.as_ref().and_then(|gives| gives.first().copied());
         let precision = layer.precision.as_deref().or_else(|| precisions.get(exec?).copied());
+        // The type of a kernel says nothing about indices that went into it, and that of a body's layer is not one of
+        // values.
+        let is_of_others = layer.became == Became::Inside
+            && !layer.gives.iter().any(|ty| is_float(ty))
+            && precision.is_some_and(is_float);
+        let precision = precision.filter(|_| !is_of_others && layer.bodies_not_shown.is_empty());
         let kind = layer.exec_type.as_deref().unwrap_or("layer");
         let within = precision.map_or_else(String::new, |precision| format!(" in {precision}"));
         let time = layer.us.map_or_else(String::new, |us| format!(" · {us} µs"));
@@ -113,11 +119,15 @@ impl<'a> Computed<'a> {
             text,
             became: layer.became.name(),
             us: layer.us,
-            element_type: gives.or(precision),
+            element_type: gives.filter(|_| layer.bodies_not_shown.is_empty() && !is_of_others).or(precision),
             exec: exec.filter(|exec| *exec != layer.name),
             weights,
         }
     }
+}
+
+fn is_float(ty: &str) -> bool {
+    ElementType::from_name(ty).is_some_and(ElementType::is_float)
 }
 
 /// The layers that the plugin added. It names those on edges of the model `PRODUCER_from_to_CONSUMER`.

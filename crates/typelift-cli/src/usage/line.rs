@@ -15,6 +15,7 @@ use super::words::{
 };
 use super::{Asked, DONE, FORMATS, Typed, fault, plain};
 use crate::input::{Input, element_type, is_xml};
+use crate::parts::parts;
 
 /// Words in rows of tables that stand for what was typed.
 const PLACES: &str =
@@ -517,10 +518,6 @@ pub(super) fn shown(words: &[String]) -> String {
     let is_raw = |word: &str| word.starts_with('-') || has_place(word);
     let word = |word: &String| if is_raw(word) { word.clone() } else { shell_word(word).into_owned() };
     words.iter().map(word).collect::<Vec<_>>().join(" ")
-}
-
-pub(super) fn parts(word: &str) -> impl Iterator<Item = &str> {
-    word.split(|letter: char| !letter.is_ascii_alphanumeric())
 }
 
 /// True if a text has a word of a table in place of what was typed.

@@ -19,13 +19,12 @@ use typelift::rewrite::library;
 
 use crate::failure::Failure;
 use crate::input::is_xml;
-use crate::{input, not_a_model, whole_command};
+use crate::{input, not_a_model, parts, whole_command};
 pub(crate) use habits::is_no_file;
 use habits::{is_path, of_habit};
 use line::{argument, has, has_example, has_place, is_changing, refused, shown, split, takes, valued};
 use statements::sed;
 use wish::is_filler;
-pub(crate) use words::by_parts;
 use words::{
     dashed, is_like, is_model_option, is_negated, is_off, is_output, is_program, is_slip, known_words, meanings,
     scoped, similar, within,
@@ -255,7 +254,7 @@ impl Asked<'_> {
     fn is_in(&self, tip: &str, word: &str) -> bool {
         let tip = tip.to_lowercase();
         let mut parts = word.split(['=', ':', ',', '[', '{', '>', '/', '|', '#']).map(str::to_lowercase);
-        parts.any(|part| part.len() > 1 && tip.contains(&part) || line::parts(&tip).any(|word| word == part))
+        parts.any(|part| part.len() > 1 && tip.contains(&part) || parts::parts(&tip).any(|word| word == part))
     }
 
     fn tip(&self, error: &Error) -> Option<String> {

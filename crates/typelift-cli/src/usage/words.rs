@@ -1,11 +1,8 @@
 //! Words of other programs, and what they mean here.
 
-use std::cmp::Reverse;
 use std::sync::LazyLock;
 
 use clap::{Arg, Command};
-
-use super::line::parts;
 
 /// Things and actions that are in names of many kinds.
 const OBJECTS: [&str; 11] =
@@ -76,18 +73,6 @@ pub(super) fn within<'n>(option: &str, names: impl Iterator<Item = &'n str>) -> 
     let rank = |name: &&str| (!OBJECTS.contains(name), name.matches('-').count(), place(name));
     let best = names.filter(is_within).max_by_key(rank);
     best.map(str::to_owned)
-}
-
-/// The name of which the most parts begin as parts of a word: `fuse-gelu` for `gelu-fusion`, `seq` for `sequence-length`.
-pub(crate) fn by_parts<'n>(word: &str, names: impl Iterator<Item = &'n str>) -> Option<String> {
-    let ranked = names.map(|name| (shared(name, word) * 2, Reverse(parts(name).count()), name));
-    let (shared, Reverse(all), name) = ranked.max()?;
-    (shared > all).then(|| name.to_owned())
-}
-
-/// The number of parts of a name that begin as parts of a word.
-fn shared(name: &str, word: &str) -> usize {
-    parts(name).filter(|own| own.len() > 2 && parts(word).any(|part| own.get(..3) == part.get(..3))).count()
 }
 
 /// True if a word differs from a name in one place, or in its end, or is its beginning.

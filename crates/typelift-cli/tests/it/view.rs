@@ -302,7 +302,7 @@ fn a_page_has_limits_and_bounds_of_lengths() {
     assert_eq!(of("x")["limits"], serde_json::json!([["s0 ≥ 2", ["y"]]]));
     assert_eq!(of("y")["limits"], serde_json::json!([["s0 ≥ 2", ["x"]]]));
     assert_eq!(of("i")["outputs"], serde_json::json!([["i64", "[1,..4]"]]));
-    assert_eq!(page["lengths"], serde_json::json!([["s0", 224], ["batch", 1], ["s2", 224]]));
+    assert_eq!(page["lengths"], serde_json::json!([["s0", 224, 1, null], ["batch", 1, 1, 10], ["s2", 224, 1, null]]));
     assert_eq!(of("u")["limits"], serde_json::json!([["batch ≤ 10", []]]));
 }
 

@@ -83,7 +83,7 @@ function lengthsOf(text = "") {
   return inner === undefined || inner === "..." ? null : lengths;
 }
 // The lengths at which multiply-accumulate operations are counted. The `batch` of one input is that of others.
-const lengths = new Map(data.lengths ?? []), leaderOf = (name) => [...lengths.keys()].find((other) => name === other || name.replace(/_\d+$/, "").endsWith("_" + other));
+const lengths = new Map(data.lengths ?? []), boundsOf = new Map((data.lengths ?? []).map(([name, , min, max]) => [name, { min, ...(max === null ? {} : { max }) }])), leaderOf = (name) => [...lengths.keys()].find((other) => name === other || name.replace(/_\d+$/, "").endsWith("_" + other));
 // The lengths that formulas have, each with its equals.
 const leaders = (products) => [...new Set(products.flat(2).flatMap((factor) => factor.match(/[a-z_]\w*/gi) ?? []).filter((name) => lengths.has(name)).map(leaderOf))];
 const atLengths = (names) => names.length ? ` at ${names.map((name) => `${name} ${lengths.get(name)}`).join(", ")}` : "";

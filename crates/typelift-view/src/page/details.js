@@ -42,8 +42,8 @@ function ranLines(node) {
 }
 const where = (node) => [node.op, node.id !== null ? `id ${node.id}` : null, node.line ? `line ${node.line}` : null].filter(Boolean).join(" · ");
 
-// A number in at most four digits.
-const shortNumber = (number) => typeof number === "string" || Number.isInteger(number) && Math.abs(number) < 1e6 ? String(number) : String(Number(number.toPrecision(4)));
+// An integer, or another number in at most four digits.
+const shortNumber = (number) => typeof number === "string" || Number.isSafeInteger(number) ? String(number) : String(Number(number.toPrecision(4)));
 const percent = (part) => part === 0 ? "0 %" : part < 0.001 ? "< 0.1 %" : `${(100 * part).toFixed(part < 0.1 ? 1 : 0)} %`;
 
 // The values of a constant in rows, each with the index of its first value.

@@ -89,7 +89,8 @@ function graphKey(event) {
 const say = (text) => { by("live").textContent = text; };
 for (const { svg } of panes) svg.addEventListener("keydown", graphKey);
 document.addEventListener("keydown", (/** @type {any} */ event) => {
-  if (event.target.tagName === "INPUT" || event.ctrlKey || event.metaKey || event.altKey) return;
+  const isTyping = event.target.tagName === "INPUT" && !(event.target.type === "number" && event.key === "/");
+  if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
   const { clientWidth: width, clientHeight: height } = canvas;
   const action = { "/": () => by("search").focus(), 0: () => fit(), o: () => by("beside").click(), b: () => by("both").click(), u: () => showReach(true), d: () => showReach(false), "?": () => by("keys").showModal(), "+": () => zoom(1.25, width / 2, height / 2), "-": () => zoom(0.8, width / 2, height / 2) }[event.key];
   if (action) { action(); event.preventDefault(); }

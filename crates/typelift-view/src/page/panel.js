@@ -209,10 +209,11 @@ function mapList() {
 
 // A length that can be set. The numbers of operations follow.
 function lengthField(name) {
-  const field = make("input", { type: "number", id: `length-${name}`, min: 1, value: lengths.get(name) });
+  const field = make("input", { type: "number", id: `length-${name}`, ...boundsOf.get(name), required: "", value: lengths.get(name) });
   field.addEventListener("change", () => {
+    if (!field.validity.valid) { field.value = lengths.get(name); return; }
     const isOpen = by("ranking").open;
-    for (const other of lengths.keys()) if (leaderOf(other) === name) lengths.set(other, Math.max(1, Math.round(Number(field.value))));
+    for (const other of lengths.keys()) if (leaderOf(other) === name) lengths.set(other, Number(field.value));
     countMacs();
     side();
     by("ranking").open = isOpen;

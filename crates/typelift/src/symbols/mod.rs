@@ -65,8 +65,8 @@ pub struct Symbol {
     inputs: Vec<String>,
     /// Why the axes have one length, if there are several.
     pub because: Vec<Reason>,
-    /// The limits that the Parameters declare.
-    bounds: (i64, i64),
+    /// The limits that the Parameters declare, at least 1; `i64::MAX` if there is no upper one.
+    pub bounds: (i64, i64),
 }
 
 /// When a constraint that does not hold is noticed.
