@@ -9,9 +9,9 @@ use typelift::convert::{ConvertError, Converted, Unneeded};
 use typelift::findings::{Code, Diagnostic, Diagnostics, Voice};
 use typelift::ops::Release;
 use typelift::passes::Align;
-use typelift::precision::{KeepError, KeepPattern, Kept, TypeMap};
+use typelift::precision::{KeepError, KeepPattern, TypeMap};
 use typelift::values::Export;
-use typelift::{Device, Layer, Model};
+use typelift::{Device, Model};
 
 use crate::batch::Inputs;
 use crate::changing::ChangeArgs;
@@ -235,7 +235,7 @@ impl Args {
         // With --types, a pattern keeps layers.
         let is_of_constants = is_stored && self.types.is_none() && !self.mark_keeps;
         for pattern in self.keep.iter().flatten().filter(|_| is_of_constants) {
-            let (file, is_vain) = (&diagnostics.file, !keeps_constants(model, pattern));
+            let (file, is_vain) = (&diagnostics.file, !precision::keeps_constants(model, pattern));
             let warning = format!("warning: {file}: --keep `{pattern}` matches layers without constants\n");
             page.said.extend(Some(warning).filter(|_| is_vain && *pattern != KeepPattern::Automatic));
         }
@@ -345,16 +345,6 @@ fn parse_keep(text: &str) -> Result<Vec<KeepPattern>, String> {
     }
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     Ok(lines.map(KeepPattern::from).collect())
-}
-
-/// True if a pattern matches constants, or layers with some of their own.
-pub(crate) fn keeps_constants(model: &Model, pattern: &KeepPattern) -> bool {
-    let kept = Kept::find(model, std::slice::from_ref(pattern));
-    kept.is_ok_and(|kept| kept.iter().filter_map(|(place, id)| model.graph_at(place)?.layer(id)).any(is_constant))
-}
-
-fn is_constant(layer: &Layer) -> bool {
-    layer.ty() == "Const"
 }
 
 fn failure(model: &Model, error: &ConvertError) -> Failure {

@@ -3,8 +3,9 @@
 use anstyle::{AnsiColor, Style};
 use clap::builder::TypedValueParser;
 use typelift::findings::grouped;
-use typelift::precision::{Like, Plan, PlanTotals, Risk, Storage};
+use typelift::precision::{KeepPattern, Kept, Like, Plan, PlanTotals, Risk, Storage};
 use typelift::promote::ElementType;
+use typelift::{Layer, Model};
 
 use crate::columns::{Columns, Side, count, unless_zero};
 use crate::gate::Clean;
@@ -131,4 +132,14 @@ pub(crate) fn dangers(risks: &[Risk]) -> String {
 pub(crate) fn short(number: f64) -> String {
     let rounded: f64 = format!("{number:.2e}").parse().unwrap_or(number);
     if rounded == 0.0 || (1e-2..1e7).contains(&rounded) { rounded.to_string() } else { format!("{rounded:e}") }
+}
+
+/// True if a pattern matches constants, or layers with some of their own.
+pub(crate) fn keeps_constants(model: &Model, pattern: &KeepPattern) -> bool {
+    let kept = Kept::find(model, std::slice::from_ref(pattern));
+    kept.is_ok_and(|kept| kept.iter().filter_map(|(place, id)| model.graph_at(place)?.layer(id)).any(is_constant))
+}
+
+fn is_constant(layer: &Layer) -> bool {
+    layer.ty() == "Const"
 }

@@ -12,9 +12,9 @@ use typelift::{Layer, ops};
 use super::line::{has, has_place, refused, split, takes, valued};
 use super::words::{is_like, meanings, scoped};
 use super::{Asked, wish};
-use crate::convert::keeps_constants;
 use crate::input::{element_type, is_xml};
 use crate::parts::by_parts;
+use crate::precision::keeps_constants;
 
 impl Asked<'_> {
     /// The words for an option of ours with the value that was typed, if it takes that.

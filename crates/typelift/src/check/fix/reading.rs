@@ -226,7 +226,12 @@ pub(super) fn operation(text: &str) -> Option<Reading> {
     // `Constant` is the name of the operation, but not the one that files use.
     let class = || ops::all().map(|row| row.name).find(|name| name.eq_ignore_ascii_case(&written));
     let meant = foreign::same_operation(&written).or_else(class).map(|name| (&*written, ops::file_spelling(name)));
-    word(text, &names, meant.as_slice()).filter(|it| !it.slips.is_empty())
+    word(text, &names, meant.as_slice()).filter(|it| !it.slips.is_empty() && has_number_of(&it.value, text))
+}
+
+/// True if a name ends with the number of another one. `ReLU6` is no `ReLU`.
+pub(super) fn has_number_of(name: &str, other: &str) -> bool {
+    other.chars().next_back().filter(char::is_ascii_digit).is_none_or(|number| name.ends_with(number))
 }
 
 const BOOLEANS: &[(&str, &str)] =
@@ -346,6 +351,12 @@ mod tests {
         for text in ["1 000", "0x1", "0x10", "1.3", "1-3", "[1],[2]", "a,b", "1,,2", "(1"] {
             assert_eq!(list(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn a_number_at_the_end_of_an_operation_is_no_slip() {
+        assert_eq!(operation("Rel").map(|it| it.value).as_deref(), Some("ReLU"));
+        assert!(operation("ReLU6").is_none() && operation("TopK2").is_none());
     }
 
     #[test]

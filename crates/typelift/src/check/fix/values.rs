@@ -430,6 +430,7 @@ impl Site<'_> {
         let limit = written.chars().count() / 2;
         let mut near: Vec<_> = names.into_iter().map(ops::file_spelling).collect();
         near.retain(|name| names::is_within(limit.min(3), name, written) || Some(*name) == meant);
+        near.retain(|name| reading::has_number_of(name, written));
         near.sort_by_key(|name| (Some(*name) != meant, distance(name), *name));
         near.dedup();
         // A name that another operation set has is rarely misspelt.
