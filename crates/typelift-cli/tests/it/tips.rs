@@ -491,6 +491,8 @@ const SLIPS: &[&str] = &[
 
 /// Command lines of which everything that was typed belongs to the tip.
 const CARRIED: &[&str] = &[
+    "convert R --disable-stateful -o o.xml",
+    "view R --no-browser",
     "infer -data_shape [1,3,32,32] R",
     "infer R --input-shape 1,3,32,32",
     "convert R --input image[1,3,32,32] -o o.xml",
