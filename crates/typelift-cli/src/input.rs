@@ -300,20 +300,14 @@ impl Input {
     /// Names the file with exactly the bytes that the model needs, in findings that weights are missing or wrong, and
     /// that no edit repairs.
     pub(crate) fn name_weights(&self, model: &Model, found: &mut [Diagnostic]) {
-        let is_missing = [Code::MissingWeights, Code::WrongWeights, Code::InvalidConstant];
-        let is_of_file = |found: &&mut Diagnostic| is_missing.contains(&found.code) && found.edits().is_none();
-        let mut found = found.iter_mut().filter(is_of_file).peekable();
+        let mut found = found.iter_mut().filter(|found| lacks_weights(found)).peekable();
         let needed = host::needed_weights(model);
         if found.peek().is_none() || needed == 0 || model.weights().len() == Some(needed) {
             return;
         }
-        // A file next to its own model is not that of another one.
-        let is_bin = |file: &PathBuf| {
-            file.to_string_lossy().to_ascii_lowercase().contains(".bin") && !file.with_extension("xml").exists()
-        };
         let folders = [Some(&self.file), self.bin.as_ref()].into_iter().flatten().map(|file| directory(file));
         let files = folders.filter_map(|folder| std::fs::read_dir(folder).ok()).flat_map(|it| it.take(MOST_FILES));
-        let files = files.filter_map(|entry| Some(entry.ok()?.path())).filter(is_bin);
+        let files = files.filter_map(|entry| Some(entry.ok()?.path())).filter(|file| is_bin_of_none(file));
         let fits = files.filter(|file| file.metadata().is_ok_and(|it| it.is_file() && it.len() == needed));
         let mut fits: Vec<_> = fits.map(|file| file.strip_prefix(".").unwrap_or(&file).display().to_string()).collect();
         let own = self.weights().unwrap_or_default().display().to_string();
@@ -487,6 +481,15 @@ fn named(action: &FixAction, file: &Path) -> FixAction {
         }
         None => action.clone(),
     }
+}
+
+fn lacks_weights(found: &Diagnostic) -> bool {
+    [Code::MissingWeights, Code::WrongWeights, Code::InvalidConstant].contains(&found.code) && found.edits().is_none()
+}
+
+/// A file next to its own model is not that of another one.
+fn is_bin_of_none(file: &Path) -> bool {
+    file.to_string_lossy().to_ascii_lowercase().contains(".bin") && !file.with_extension("xml").exists()
 }
 
 pub(crate) fn directory(path: &Path) -> &Path {
