@@ -447,12 +447,15 @@
   lengths.set("n", 7);
   expect("expressions are Python", ["max(1, (n + 1) // 2) * 3", "-n // 2 + 2 * (n % 4)", "(n == 7) + (n >= 8)", "n or 1", "?"].map(valueOf).join() === "12,2,1,NaN,NaN");
   lengths.delete("n");
-  const [length] = openLengths, outer = data.before ? [] : data.graphs[0].groups.filter(({ parent }) => parent === undefined), macsOf = () => outer.reduce((sum, { macs = 0 }) => sum + macs, 0), before = macsOf();
+  const length = openLengths.find((name) => 2 * lengths.get(name) <= (boundsOf.get(name).max ?? Infinity)), outer = data.before ? [] : data.graphs[0].groups.filter(({ parent }) => parent === undefined), macsOf = () => outer.reduce((sum, { macs = 0 }) => sum + macs, 0), before = macsOf();
   turn("map");
   if (length && by(`length-${length}`)) {
     by(`length-${length}`).value = 2 * lengths.get(length);
     by(`length-${length}`).dispatchEvent(new Event("change"));
     expect("the operations follow the lengths", macsOf() > before || outer.every(({ least }) => least));
+    by(`length-${length}`).value = 0;
+    by(`length-${length}`).dispatchEvent(new Event("change"));
+    expect("no length is 0", Number(by(`length-${length}`).value) > 0);
   }
   expect("a shape without room keeps its numbers", shorter("f32[max(batch, types), past + seq, 16]", 14) === "f32[…, …, 16]" && shorter("f32[?,16]", 14) === "f32[?,16]");
   expect("producers are links", data.findings.every(({ producers = [] }) => producers.every(([, path]) => find(path))) || errors);
