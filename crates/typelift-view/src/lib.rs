@@ -251,6 +251,9 @@ impl<'a> Page<'a> {
     /// # Errors
     /// A page that cannot be written as JSON.
     pub fn html(&self) -> Result<String, serde_json::Error> {
+        if self.shapes.is_none() {
+            return Page { shapes: Some(&typelift::shapes(self.model)), ..*self }.html();
+        }
         let parts = Parts {
             after: PrecisionMap::with_blocks(self.model, self.found),
             before: self.before.map(|before| PrecisionMap::with_blocks(before.model, &[])),
