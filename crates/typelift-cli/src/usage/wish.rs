@@ -79,7 +79,7 @@ impl<'a> Asked<'a> {
         left.iter().all(is_filler).then_some(given)
     }
 
-    /// What a command takes for a word, if the word can be what a part of a pattern stands for.
+    /// The form of a word that a command takes, if the word can be what a part of a pattern stands for.
     fn value(&self, part: &str, word: &str) -> Option<String> {
         let is_fit = match part.trim_end_matches('2') {
             "TYPE" => return element_type(word).ok().map(|ty| ty.to_string()),

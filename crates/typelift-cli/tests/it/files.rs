@@ -714,7 +714,7 @@ fn a_slip_in_the_name_of_a_folder_leads_to_the_file() {
     assert!(text.contains("typelift check models/v1/model.xml"), "{text}");
 }
 
-/// What a command prints.
+/// The output of a command.
 fn said(folder: &Path, arguments: &[&str]) -> String {
     let done = run(folder, arguments);
     format!("{}{}", done.stdout, done.stderr)

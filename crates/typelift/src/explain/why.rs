@@ -227,7 +227,7 @@ struct PathSearch<'a> {
     lines: Lines,
     /// Results of the rule of the current layer.
     answers: Option<((usize, LayerId), Answers)>,
-    /// What decides the types of earlier tensors. The layers of sibling blocks ask the same questions.
+    /// Causes of the types of earlier tensors. The layers of sibling blocks ask the same questions.
     decided: HashMap<Question<'a>, (Rule, Vec<usize>)>,
 }
 
