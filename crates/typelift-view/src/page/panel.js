@@ -141,6 +141,13 @@ const details3 = (lines, kind) => [...lines.slice(0, SHOWN_PATHS).map((text) => 
 
 // Stages that all differ from each other are no warning.
 const differsClass = (text) => /^[^;]* differ from each other: /.test(text) ? "faint" : "differs";
+// The differences from siblings in lines. Those of siblings that all differ from each other are in one text.
+const differLines = (texts) => details3(texts.flatMap((text) => differsClass(text) === "faint" ? text.split(/(?<=;) /) : [text]).map(ofModel), texts.length ? differsClass(texts[0]) : "");
+// The same for a block whose sibling says it.
+function saidBySibling(group) {
+  const [name, stem] = group.name.match(/([^./]*)[./ ]\d+$/) ?? [], others = name ? group.graph.groups.filter((other) => other !== group && other.parent === group.parent && other.number !== undefined) : [];
+  return others.flatMap(({ differs = [] }) => differs).filter((text) => { const [all] = text.split(" differ from each other: "); return all !== text && (all.split(" and ").includes(name) || new RegExp(`^the \\d+ blocks of ${stem}$`).test(all)); });
+}
 // The modules of a graph without blocks, as links.
 function modulesOf(row) {
   const block = row.name === "all layers" && blockAt.get(row.parts[0]), inner = block ? groups.filter(({ graph, up, parent }) => graph === block.graph && up === graph && parent !== undefined) : [];
@@ -155,7 +162,7 @@ function mapRow(row) {
     ...(row.marks ? [make("div", {}, `${plural(row.marks, "layer")} marked to keep precision`)] : []),
     ...(row.errors ? [make("div", { class: "error" }, plural(row.errors, "error"))] : []),
     ...(row.warnings ? [make("div", { class: "warning" }, plural(row.warnings, "warning"))] : []),
-    ...(row.differs.length ? details3(row.differs.map(ofModel), differsClass(row.differs[0])) : []),
+    ...differLines(row.differs),
     ...modulesOf(row),
   ];
   return make("li", { class: "row" + (row.differs.length && differsClass(row.differs[0]) !== "faint" ? " differing" : "") }, mapTitle(row), make("span", { class: "faint" }, ` ${row.blocks > 1 ? `${row.blocks} blocks, ` : ""}${layersOf(row)}`), ...facts(row), ...notes);

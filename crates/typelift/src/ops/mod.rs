@@ -471,13 +471,13 @@ impl Operation {
         })
     }
 
-    /// The names of its attributes that are one word or number.
+    /// The names of its attributes that are words or numbers.
     pub(crate) fn settings(&self) -> impl Iterator<Item = &'static str> {
-        let is_one = |kind: AttrKind| {
-            use AttrKind::{Bool, Enum, Float, Int, Unsigned};
-            matches!(kind, Bool | Enum(_) | Float | Int | Unsigned)
+        let is_set = |kind: AttrKind| {
+            use AttrKind::{Bool, Enum, Float, Floats, Int, Ints, Unsigned, UnsignedInts};
+            matches!(kind, Bool | Enum(_) | Float | Floats | Int | Ints | Unsigned | UnsignedInts)
         };
-        self.attributes.iter().filter(move |attribute| is_one(attribute.kind)).map(|attribute| attribute.name)
+        self.attributes.iter().filter(move |attribute| is_set(attribute.kind)).map(|attribute| attribute.name)
     }
 
     pub(crate) fn type_attributes(&self) -> impl Iterator<Item = &'static Attr> {

@@ -652,3 +652,48 @@ fn a_removed_skip_connection_is_named() {
     let gap = "lacks a skip connection; has 0 Add instead of 1; computes 4 tensors in f32 instead of 5";
     assert_eq!(differs, [branch, "", gap, ""]);
 }
+
+/// Two blocks were said to be equal if a list of an attribute or all values differed, and what differed was not said.
+#[test]
+fn the_difference_of_two_siblings_is_named_and_neither_is_odd() {
+    let differs = |change: &str, scale: &str, count: usize| {
+        let block = |at: usize| {
+            let name = format!("m.block.{at}");
+            let before = if at == 0 { "x".to_owned() } else { format!("m.block.{}.out", at - 1) };
+            let odd = at == 1;
+            let one = if odd && change == "dilation" { 2 } else { 1 };
+            let values = if odd { scale } else { "0.5" };
+            let weight = vec![values; 144].join(",");
+            let swish = if odd && change == "swish" { "b" } else { "s" };
+            let read = if odd && change == "rewired" { "a" } else { "b" };
+            format!(
+                "{name}.w = Const([{weight}]) : f32[4,4,3,3]\n\
+                 {name}.a = Convolution({before}, {name}.w) {{strides=[1,1], dilations=[{one},{one}], \
+                 pads_begin=[{one},{one}], pads_end=[{one},{one}], auto_pad=explicit}}\n\
+                 {name}.b = Abs({name}.a)\n{name}.s = Swish({name}.{read})\n{name}.out = Exp({name}.{swish})\n"
+            )
+        };
+        let layers: String = (0..count).map(block).collect();
+        let text = format!("x = Parameter : f32[1,4,8,8]\n{layers}y = Result(m.block.{}.out)\n", count - 1);
+        let mut model = Model::from_text(&text).unwrap();
+        let _found = typelift::infer(&mut model);
+        let numbered = Blocks::new(&model).list.into_iter().filter(|block| block.number.is_some());
+        numbered.map(|block| block.differs.join("; ")).collect::<Vec<_>>()
+    };
+    let both = "block.0 and block.1 differ from each other: ";
+    assert_eq!(differs("", "0.5", 2), ["", ""]);
+    let [own, usual] =
+        [2, 1].map(|n| format!("Convolution with dilations=\"{n},{n}\", pads_begin=\"{n},{n}\", pads_end=\"{n},{n}\""));
+    let of_two = format!("{both}{usual} in block.0; {own} in block.1");
+    assert_eq!(differs("dilation", "0.5", 2), [&of_two, ""]);
+    assert_eq!(differs("dilation", "0.5", 3), ["", &format!("has {own}"), ""]);
+    assert_eq!(differs("rewired", "0.5", 2), [&format!("{both}`s` reads `b` in block.0 and `a` in block.1"), ""]);
+    assert!(differs("swish", "0.5", 2)[0].starts_with(both));
+    let scaled = "`w` has values about 20 times as";
+    assert_eq!(differs("", "0.025", 2), [format!("{both}{scaled} large as in block.1"), String::new()]);
+    assert_eq!(differs("", "10", 3), ["", &format!("{scaled} large as in its siblings"), ""]);
+    let zero = "all values of `w` are zero, those of its siblings are not";
+    assert_eq!(differs("", "0", 2), ["", zero]);
+    assert_eq!(differs("", "0", 4), ["", zero, "", ""]);
+    assert_eq!(differs("", "0.1", 3), ["", "", ""]);
+}

@@ -1,11 +1,12 @@
 //! Differences between sibling blocks, in words.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 
 use typelift_promote::ElementType;
 
 use super::Block;
-use super::wiring::{self, Flow};
+use super::wiring::{self, Flow, short};
 use crate::base::hash::{self, HashMap, HashSet};
 use crate::findings::grouped;
 use crate::infer::blocks::NAMELESS;
@@ -21,7 +22,7 @@ pub(crate) struct Form {
     computed: BTreeMap<ElementType, u64>,
     /// The number of layers of each operation, without constants.
     operations: BTreeMap<String, u64>,
-    /// The number of layers with each word of an attribute: `transpose_b="true"` of MatMul. Lists follow from shapes.
+    /// The number of layers with each word of an attribute: `transpose_b="true"` of MatMul.
     words: BTreeMap<(String, String), u64>,
     /// The multiply-accumulate operations.
     macs: u64,
@@ -53,7 +54,7 @@ impl Form {
             let operation = layer.operation();
             let is_setting = |name: &str| operation.is_some_and(|it| it.settings().any(|setting| setting == name));
             for attribute in layer.attributes().iter().filter(|it| is_setting(it.name())) {
-                let word = format!("{}=\"{}\"", attribute.name(), attribute.value());
+                let word = format!("{}=\"{}\"", attribute.name(), attribute.value().replace(' ', ""));
                 *form.words.entry((layer.ty().to_owned(), word)).or_default() += 1;
             }
             if flow.is_data(layer.id()) {
@@ -90,6 +91,51 @@ impl Form {
         has_branch.then_some("has a downsample branch").or(has_gap.then_some("lacks a skip connection"))
     }
 
+    /// The words of attributes that only this form has, of operations of both: `Convolution with dilations="2,2"`. With
+    /// `is_counted`, and as many layers of the operation, also those that it has more often.
+    fn own_words(&self, other: &Self, is_counted: bool) -> Option<String> {
+        let own = self.words.iter().filter(|(word, count)| match other.words.get(*word) {
+            Some(others) => {
+                is_counted && self.operations.get(&word.0) == other.operations.get(&word.0) && *count > others
+            }
+            None => other.operations.contains_key(&word.0),
+        });
+        let mut words = BTreeMap::<&str, Vec<&str>>::new();
+        own.for_each(|((operation, word), _)| words.entry(operation).or_default().push(word));
+        let words: Vec<String> =
+            words.into_iter().map(|(operation, words)| format!("{operation} with {}", words.join(", "))).collect();
+        (!words.is_empty()).then(|| words.join(", "))
+    }
+
+    /// Describes the differences between the only two siblings, of which neither is the usual one.
+    fn differences_of_two(flow: Flow<'_>, blocks: &[&Block]) -> Vec<String> {
+        let [(one, first), (other, second)] = [0, 1].map(|at| (&*blocks[at].form, short(&blocks[at].name)));
+        let attributes = [false, true].map(|is_counted| {
+            let words = [(one, other, first), (other, one, second)].into_iter().filter_map(|(one, other, name)| {
+                one.own_words(other, is_counted).map(|own| format!("{own} in {name}"))
+            });
+            words.collect::<Vec<_>>()
+        });
+        let mut words = attributes.into_iter().find(|words| !words.is_empty()).unwrap_or_default();
+        let is_rewired = one.wiring != other.wiring;
+        words.extend(is_rewired.then(|| wiring::difference_of_two(flow, blocks)).flatten());
+        // An operation that one of them lacks comes first.
+        let mut counts = pairs(&one.operations, &other.operations, "");
+        counts.sort_by_key(|text| !text.starts_with("0 ") && !text.contains(" 0 "));
+        let more = counts.len().saturating_sub(MOST_COUNTED);
+        words.extend(counts.into_iter().take(MOST_COUNTED));
+        let are = if more == 1 { "operation" } else { "operations" };
+        words.extend((more > 0).then(|| format!("the count of {more} more {are}")));
+        words.extend(pairs(&one.computed, &other.computed, "tensors in "));
+        words.extend(pairs(&one.stored, &other.stored, "bytes of "));
+        if words.is_empty() {
+            words.extend(is_rewired.then(|| "wiring".to_owned()));
+            let macs = [one, other].map(|form| grouped(form.macs));
+            words.extend((macs[0] != macs[1]).then(|| format!("{} MACs", macs.join(" and "))));
+        }
+        words
+    }
+
     /// Describes the differences from `other`, which is the form of most of `all`.
     fn differences(&self, other: &Self, all: &[&Self]) -> Vec<String> {
         let (computed, stored): (Vec<_>, Vec<_>) = all.iter().map(|form| (&form.computed, &form.stored)).unzip();
@@ -108,13 +154,7 @@ impl Form {
         // A cause comes before what follows from it: another type, other operations, other bytes.
         let (first, last) = if is_retyped { (computed, None) } else { (None, computed) };
         let mut words: Vec<String> = [first, branch, counts, last, stored].into_iter().flatten().collect();
-        // The words of other operations differ anyway.
-        if self.operations == other.operations {
-            let own = self.words.iter().filter(|(word, count)| **count > other.words.get(*word).copied().unwrap_or(0));
-            let own = own.map(|((operation, word), _)| format!("{operation} with {word}"));
-            let own: Vec<String> = own.collect();
-            words.extend((!own.is_empty()).then(|| format!("has {}", own.join(", "))));
-        }
+        words.extend(self.own_words(other, true).map(|own| format!("has {own}")));
         if words.is_empty() && self.macs != other.macs {
             let whose = siblings(all.iter().filter(|form| form.macs == other.macs).count(), all.len() - 1);
             words.push(format!("needs {} MACs, {whose} {}", grouped(self.macs), grouped(other.macs)));
@@ -129,6 +169,17 @@ const PRODUCTS: [&str; 3] = ["Convolution", "GroupConvolution", "MatMul"];
 fn keys<'a, K: Ord, V>(one: &'a BTreeMap<K, V>, other: &'a BTreeMap<K, V>) -> BTreeSet<&'a K> {
     one.keys().chain(other.keys()).collect()
 }
+
+/// The counts that differ: `3 and 2 Convolution`.
+fn pairs<K: Ord + Display>(one: &BTreeMap<K, u64>, other: &BTreeMap<K, u64>, unit: &str) -> Vec<String> {
+    let counts =
+        keys(one, other).into_iter().map(|key| (key, [one, other].map(|counts| counts.get(key).copied().unwrap_or(0))));
+    let differ = counts.filter(|(_, [own, others])| own != others);
+    differ.map(|(key, [own, others])| format!("{} and {} {unit}{key}", grouped(own), grouped(others))).collect()
+}
+
+/// Limit on the operations that are counted for two blocks.
+const MOST_COUNTED: usize = 4;
 
 /// Describes the difference of two counts by element type, and returns true if the most frequent type differs.
 fn types(
@@ -176,22 +227,17 @@ fn compare(flow: Flow<'_>, blocks: &[&Block]) -> Vec<Vec<String>> {
         .zip(wiring::misnumbered(flow, blocks))
         .map(|(one, other)| one.into_iter().chain(other).collect())
         .collect();
-    let Some((usual, alike)) = usual(flow, &kinds, blocks) else {
-        let Some(first) = blocks.first() else { return words };
-        let family = short(&first.name).trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches(['.', '/']);
-        let family =
-            if [NAMELESS, "block", "blocks"].contains(&family) { String::new() } else { format!(" of {family}") };
-        let all = match blocks {
-            [one, other] => format!("{} and {}", short(&one.name), short(&other.name)),
-            _ => format!("the {} blocks{family}", forms.len()),
+    let usual = usual(flow, &kinds, blocks);
+    let (of_two, constants) = wiring::odd_constants(flow, blocks, usual.is_some());
+    let is_usual = |form: &Form| usual.is_some_and(|(usual, _)| form == usual);
+    let first = disagreement(flow, &kinds, blocks, usual.is_some(), of_two);
+    words.first_mut().into_iter().for_each(|words| words.extend(first.iter().cloned()));
+    for (form, members) in kinds.iter().filter(|(form, _)| !is_usual(form)) {
+        let Some((usual, alike)) = usual else {
+            let branch = kinds.iter().find_map(|(other, _)| form.branch(other));
+            members.iter().for_each(|&at| words[at].extend(branch.map(str::to_owned)));
+            continue;
         };
-        words[0].push(format!("{all} differ from each other: {}", aspects(&kinds, blocks)));
-        for (words, form) in words.iter_mut().zip(&forms) {
-            words.extend(kinds.iter().find_map(|(other, _)| form.branch(other)).map(str::to_owned));
-        }
-        return words;
-    };
-    for (form, members) in kinds.iter().filter(|(form, _)| *form != usual) {
         let differences = form.differences(usual, &forms);
         for &at in members {
             let lent = form.wiring.lent.saturating_sub(usual.wiring.lent);
@@ -205,8 +251,32 @@ fn compare(flow: Flow<'_>, blocks: &[&Block]) -> Vec<Vec<String>> {
             words[at].extend(near.map(|&near| wiring::difference(flow, blocks, at, near)));
         }
     }
-    words.iter_mut().zip(wiring::odd_constants(flow, blocks)).for_each(|(words, constants)| words.extend(constants));
+    words.iter_mut().zip(constants).for_each(|(words, constants)| words.extend(constants));
     words
+}
+
+/// Says of siblings without a usual form that they differ, and in what. Of two siblings, neither is the usual one.
+fn disagreement(
+    flow: Flow<'_>,
+    kinds: &[Kind<'_>],
+    blocks: &[&Block],
+    is_usual: bool,
+    constants: Vec<String>,
+) -> Option<String> {
+    let (names, differ) = match blocks {
+        [one, other] => {
+            let differ = [Form::differences_of_two(flow, blocks), constants].concat().join("; ");
+            (format!("{} and {}", short(&one.name), short(&other.name)), differ)
+        }
+        [first, ..] if !is_usual => {
+            let family = short(&first.name).trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches(['.', '/']);
+            let is_named = ![NAMELESS, "block", "blocks"].contains(&family);
+            let family = if is_named { format!(" of {family}") } else { String::new() };
+            (format!("the {} blocks{family}", blocks.len()), aspects(kinds, blocks))
+        }
+        _ => return None,
+    };
+    (!differ.is_empty()).then(|| format!("{names} differ from each other: {differ}"))
 }
 
 /// The form that agrees with most siblings in each aspect, and the siblings of this form. Half of the siblings are
@@ -279,6 +349,9 @@ fn aspects(kinds: &[Kind<'_>], blocks: &[&Block]) -> String {
     words.join(", ")
 }
 
+/// Limit on the attributes that are named for blocks which all differ.
+const MOST_NAMED: usize = 5;
+
 /// Names the attributes that differ, if there are few: ` (axis of Gather)`.
 fn attributes(kinds: &[Kind<'_>]) -> String {
     let first = kinds[0].0;
@@ -290,7 +363,11 @@ fn attributes(kinds: &[Kind<'_>]) -> String {
     });
     let names = differing.map(|(operation, word)| format!("{} of {operation}", word.split('=').next().unwrap_or(word)));
     let names: BTreeSet<String> = names.collect();
-    if (1..=2).contains(&names.len()) { format!(" ({})", Vec::from_iter(names).join(", ")) } else { String::new() }
+    if (1..=MOST_NAMED).contains(&names.len()) {
+        format!(" ({})", Vec::from_iter(names).join(", "))
+    } else {
+        String::new()
+    }
 }
 
 type IsAlike = fn(&Form, &Form) -> bool;
@@ -311,12 +388,6 @@ const ASPECTS: &[(&str, IsAlike)] = &[
     ("stored bytes", |one, other| one.stored == other.stored),
     ("MACs", |one, other| one.macs == other.macs),
 ];
-
-/// The family and the number of a block: `layers.17`.
-fn short(name: &str) -> &str {
-    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches(['.', '/', ' ']);
-    &name[stem.rfind(['.', '/']).map_or(0, |at| at + 1)..]
-}
 
 /// Describes the differences between the blocks of each family, and between numbered siblings inside each block.
 pub(crate) fn describe(flow: Flow<'_>, blocks: &mut [Block]) {

@@ -154,12 +154,33 @@ fn sources(flow: Flow<'_>, layer: LayerId) -> impl Iterator<Item = (usize, Outpu
     data.into_iter()
 }
 
-/// Describes the first layer of a block that reads something else than the same layer of a usual sibling.
-pub(super) fn difference(flow: Flow<'_>, blocks: &[&Block], own: usize, usual: usize) -> String {
-    named_difference(flow, blocks, own, usual).unwrap_or_else(|| "reads other tensors than its siblings".to_owned())
+/// The family and the number of a block: `layers.17`.
+pub(super) fn short(name: &str) -> &str {
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches(['.', '/', ' ']);
+    &name[stem.rfind(['.', '/']).map_or(0, |at| at + 1)..]
 }
 
-fn named_difference(flow: Flow<'_>, blocks: &[&Block], own: usize, usual: usize) -> Option<String> {
+/// Describes the first layer of a block that reads something else than the same layer of a usual sibling.
+pub(super) fn difference(flow: Flow<'_>, blocks: &[&Block], own: usize, usual: usize) -> String {
+    let changes = changes(flow, blocks, own, usual);
+    let Some([name, mine, theirs]) = changes.first() else { return "reads other tensors than its siblings".to_owned() };
+    let is_reverse = |[_, one, other]: &&[String; 3]| (one, other) == (theirs, mine);
+    let reverse = changes.iter().find(is_reverse).map(|[name, ..]| format!(", and {name} the other way round"));
+    format!("{name} reads {mine}, where its siblings read {theirs}{}", reverse.unwrap_or_default())
+}
+
+/// Describes the first layer that reads something else in one of only two siblings. A number in a name, such as that of
+/// `Transpose_2`, follows from the layers before.
+pub(super) fn difference_of_two(flow: Flow<'_>, blocks: &[&Block]) -> Option<String> {
+    let changes = changes(flow, blocks, 0, 1);
+    let words = |text| letters(text).filter(|c| *c != '_');
+    let [name, mine, theirs] = changes.iter().find(|[_, one, other]| !words(one).eq(words(other)))?;
+    let [first, second] = [0, 1].map(|at| short(&blocks[at].name));
+    Some(format!("{name} reads {mine} in {first} and {theirs} in {second}"))
+}
+
+/// The layers of a block that read something else than the same layers of a sibling.
+fn changes(flow: Flow<'_>, blocks: &[&Block], own: usize, usual: usize) -> Vec<[String; 3]> {
     // The layers of a block; those that the other one has not come first.
     let all = |at: usize, other: usize| {
         let known: HashSet<u64> = blocks[other].form.wiring.hashes.iter().copied().collect();
@@ -170,11 +191,7 @@ fn named_difference(flow: Flow<'_>, blocks: &[&Block], own: usize, usual: usize)
     };
     let (mine, theirs) = (all(own, usual), all(usual, own));
     let pairs = mine.iter().filter_map(|it| Some((it, theirs.iter().find(|other| it.0.is_some() && other.0 == it.0)?)));
-    let changes: Vec<[String; 3]> = pairs.filter_map(|(mine, theirs)| changed(mine, theirs)).collect();
-    let [name, mine, theirs] = changes.first()?;
-    let is_reverse = |[_, one, other]: &&[String; 3]| (one, other) == (theirs, mine);
-    let reverse = changes.iter().find(is_reverse).map(|[name, ..]| format!(", and {name} the other way round"));
-    Some(format!("{name} reads {mine}, where its siblings read {theirs}{}", reverse.unwrap_or_default()))
+    pairs.filter_map(|(mine, theirs)| changed(mine, theirs)).collect()
 }
 
 /// The name of a layer, what it reads, and what the same layer of a sibling reads instead.
@@ -269,10 +286,12 @@ pub(super) fn misnumbered(flow: Flow<'_>, blocks: &[&Block]) -> Vec<Option<Strin
     odd.collect()
 }
 
-/// Describes for each block up to two constants that are others in most siblings, by their type, shape or few values, and those
-/// of another scale. A constant without a name in its block is known by the layer that reads it.
-pub(super) fn odd_constants(flow: Flow<'_>, blocks: &[&Block]) -> Vec<Vec<String>> {
-    let mut places = HashMap::<(&str, Option<usize>), Vec<(usize, &Layer)>>::default();
+/// Constants by the name in their block, or by the name of the layer that reads them with the number of the input, each with the
+/// position of its block.
+type Places<'a> = HashMap<(&'a str, Option<usize>), Vec<(usize, &'a Layer)>>;
+
+fn constants_by_place<'a>(flow: Flow<'a>, blocks: &[&'a Block]) -> Places<'a> {
+    let mut places = Places::default();
     for (at, block) in blocks.iter().enumerate() {
         let (own, mut nameless) = (plain(&block.name), 0);
         for layer in block.layers.iter().filter_map(|&id| flow.graph.layer(id)) {
@@ -291,16 +310,34 @@ pub(super) fn odd_constants(flow: Flow<'_>, blocks: &[&Block]) -> Vec<Vec<String
             }
         }
     }
-    let (mut found, mut scaled) = (vec![Vec::new(); blocks.len()], vec![Vec::new(); blocks.len()]);
-    for ((inner, input), layers) in places {
+    places
+}
+
+/// Describes for each block up to two constants that are others in most siblings, by their type, shape or few values, those of
+/// another scale, and those of zeros. Without a usual form, types and shapes may differ. A constant without a name in its block
+/// is known by the layer that reads it. The first list has the differences between only two blocks, of which neither is odd.
+pub(super) fn odd_constants(flow: Flow<'_>, blocks: &[&Block], is_usual: bool) -> (Vec<String>, Vec<Vec<String>>) {
+    let (mut found, mut odd) = (vec![Vec::new(); blocks.len()], vec![Vec::new(); blocks.len()]);
+    let mut of_two = Vec::new();
+    let siblings = match blocks {
+        [_, other] => short(&other.name),
+        _ => "its siblings",
+    };
+    for ((inner, input), layers) in constants_by_place(flow, blocks) {
         let is = |one: &Layer, other: &Layer| {
             let types = [one, other].map(|it| it.outputs().first().map(|port| (port.element_type(), port.shape())));
             types[0] == types[1] && (values(one) > FEW || one.bytes(flow.weights) == other.bytes(flow.weights))
         };
         let count = |it: &Layer| layers.iter().filter(|(_, other)| is(it, other)).count();
-        // The usual one is among any two of three.
-        let first = layers.iter().take(2).map(|&(_, it)| it).max_by_key(|it| count(it));
-        let Some(usual) = first.filter(|it| count(it) * 3 >= layers.len().max(blocks.len()) * 2) else { continue };
+        // The usual one is among any two of three. Of two blocks, the first is compared with the second.
+        let usual = match blocks {
+            [_, _] => layers.iter().find(|(at, _)| *at == 1).map(|&(_, it)| it),
+            _ => {
+                let first = layers.iter().take(2).map(|&(_, it)| it).max_by_key(|it| count(it));
+                first.filter(|it| count(it) * 3 >= layers.len().max(blocks.len()) * 2)
+            }
+        };
+        let Some(usual) = usual else { continue };
         let text = |layer: &Layer| {
             let port = layer.outputs().first().map(ToString::to_string).unwrap_or_default();
             port + &shown(layer, flow.weights)
@@ -310,13 +347,21 @@ pub(super) fn odd_constants(flow: Flow<'_>, blocks: &[&Block]) -> Vec<Vec<String
         for (at, layer) in layers.iter().filter(|(_, layer)| !inner.is_empty() && !is(layer, usual)) {
             found[*at].push((name.clone(), [layer, usual].map(text)));
         }
-        let alike: Vec<_> = layers.iter().copied().filter(|(_, layer)| is(layer, usual)).collect();
-        if let Some((at, layer, times)) = odd_scale(flow.weights, &alike) {
-            let name = if inner.is_empty() { format!("`{}`", layer.name()) } else { name };
+        let mut alike: Vec<_> = layers.iter().copied().filter(|(_, layer)| is(layer, usual)).collect();
+        alike.dedup_by_key(|(at, _)| *at);
+        let sizes = sizes(flow.weights, alike);
+        let named = |layer: &Layer| if inner.is_empty() { format!("`{}`", layer.name()) } else { name.clone() };
+        let is_zero = |layer: &Layer| layer.numbers(flow.weights).is_some_and(|all| all.iter().all(|it| *it == 0.0));
+        let most = sizes.get(sizes.len() / 2).map_or(0.0, |size| size.0);
+        for (_, at, layer) in sizes.iter().filter(|(size, _, it)| *size == 0.0 && most > 0.0 && is_zero(it)) {
+            odd[*at].push(format!("all values of {} are zero, those of its siblings are not", named(layer)));
+        }
+        if let Some((times, at, layer)) = odd_scale(&sizes) {
             let (times, word) = if times > 1.0 { (times, "large") } else { (times.recip(), "small") };
             let unit = 10_f64.powf(times.log10().floor());
             let about = (times / unit).round() * unit;
-            scaled[at].push(format!("{name} has values about {about:.0} times as {word} as in its siblings"));
+            let list = if blocks.len() == 2 { &mut of_two } else { &mut odd[at] };
+            list.push(format!("{} has values about {about:.0} times as {word} as in {siblings}", named(layer)));
         }
     }
     let describe = |mut words: Vec<(String, [String; 2])>| {
@@ -326,12 +371,16 @@ pub(super) fn odd_constants(flow: Flow<'_>, blocks: &[&Block]) -> Vec<Vec<String
         let [mut own, mut others] = [0, 1].map(|side| words.iter().map(|(_, texts)| &texts[side]).collect::<Vec<_>>());
         own.sort();
         others.sort();
-        let is_odd = own != others && words.len() <= 2;
-        let words = words.iter().map(|(name, [own, usual])| format!("{name} is {own}, in its siblings {usual}"));
+        let is_odd = own != others && words.len() <= 2 && (is_usual || blocks.len() == 2);
+        let words = words.iter().map(|(name, [own, usual])| format!("{name} is {own}, in {siblings} {usual}"));
         if is_odd { words.collect() } else { Vec::new() }
     };
-    scaled.iter_mut().for_each(|words| words.sort());
-    found.into_iter().map(describe).zip(scaled).map(|(odd, scaled)| [odd, scaled].concat()).collect()
+    odd.iter_mut().chain([&mut of_two]).for_each(|words| words.sort());
+    let found = found.into_iter().map(describe);
+    if blocks.len() == 2 {
+        return (found.flatten().chain(of_two).collect(), odd);
+    }
+    (of_two, found.zip(odd).map(|(found, odd)| [found, odd].concat()).collect())
 }
 
 /// The number of values from which constants are compared by their size, and of those that are read of each.
@@ -340,22 +389,37 @@ const MOST_READ: usize = 512;
 /// Factor between constants, by the root of the mean square, from which one is of another scale.
 const OTHER_SCALE: f64 = 8.0;
 
-/// The block whose constant is far from those of all others, which are near each other, with its factor.
-fn odd_scale<'a>(weights: &Weights, layers: &[(usize, &'a Layer)]) -> Option<(usize, &'a Layer, f64)> {
-    let sizes = layers.iter().map(|&(at, layer)| {
+/// Constants of many floats by the root of the mean square of their values, the least first. Empty if one has values that are
+/// not finite.
+fn sizes<'a>(weights: &Weights, layers: Vec<(usize, &'a Layer)>) -> Vec<Size<'a>> {
+    let sizes = layers.into_iter().map(|(at, layer)| {
         let is_float = layer.outputs().first()?.element_type().is_float() && values(layer) >= LEAST_COMPARED;
         let read = is_float.then(|| layer.sample(weights, MOST_READ))??;
         let square = read.iter().map(|value| value * value).sum::<f64>() / read.len() as f64;
-        Some((square.sqrt(), (at, layer))).filter(|(size, _)| size.is_normal())
+        Some((square.sqrt(), at, layer)).filter(|(size, ..)| size.is_finite())
     });
-    let mut sizes = sizes.collect::<Option<Vec<_>>>()?;
+    let mut sizes = sizes.collect::<Option<Vec<_>>>().unwrap_or_default();
     sizes.sort_by(|one, other| one.0.total_cmp(&other.0));
-    let [(least, first), (low, _), .., (high, _), (most, last)] = sizes[..] else { return None };
-    let middle = sizes[sizes.len() / 2].0;
-    if most > OTHER_SCALE * high && high < OTHER_SCALE * least {
-        return Some((last.0, last.1, most / middle));
+    sizes
+}
+
+type Size<'a> = (f64, usize, &'a Layer);
+
+/// The constant that is far from all others, which are near each other, with its factor and block. The first of only two.
+fn odd_scale<'a>(sizes: &[Size<'a>]) -> Option<(f64, usize, &'a Layer)> {
+    let near = |one: f64, other: f64| one > 0.0 && other <= OTHER_SCALE * one;
+    match *sizes {
+        [(least, ..), .., (most, ..)] if least == 0.0 || near(least, most) => None,
+        [(least, 0, layer), (most, ..)] => Some((least / most, 0, layer)),
+        [(least, ..), (most, at, layer)] => Some((most / least, at, layer)),
+        [(least, ..), .., (high, ..), (most, at, layer)] if near(least, high) && !near(high, most) => {
+            Some((most / sizes[sizes.len() / 2].0, at, layer))
+        }
+        [(least, at, layer), (low, ..), .., (most, ..)] if !near(least, low) && near(low, most) => {
+            Some((least / sizes[sizes.len() / 2].0, at, layer))
+        }
+        _ => None,
     }
-    (least * OTHER_SCALE < low && most < OTHER_SCALE * low).then_some((first.0, first.1, least / middle))
 }
 
 /// The rest of a name after the name of a block or of its sibling: `.q.weight` of `layers.4.q.weight` for `layers.3`.
