@@ -445,17 +445,24 @@
   seek("");
   expect("numbers keep their zeros", [300.2, 1000.5, 450, 0.0301437, 2.5e7, 5.8e-309, "inf"].map(shortNumber).join() === "300.2,1001,450,0.03014,25000000,5.8e-309,inf");
   lengths.set("n", 7);
-  expect("expressions are Python", ["max(1, (n + 1) // 2) * 3", "-n // 2 + 2 * (n % 4)", "(n == 7) + (n >= 8)", "n or 1", "?"].map(valueOf).join() === "12,2,1,NaN,NaN");
+  expect("expressions are Python", ["max(1, (n + 1) // 2) * 3", "-n // 2 + 2 * (n % 4)", "(n == 7) + (n >= 8)", "n >= 9 or n == 7 and n <= 3", "n ** 2", "?"].map(valueOf).join() === "12,2,1,0,NaN,NaN");
   lengths.delete("n");
   const length = openLengths.find((name) => 2 * lengths.get(name) <= (boundsOf.get(name).max ?? Infinity)), outer = data.before ? [] : data.graphs[0].groups.filter(({ parent }) => parent === undefined), macsOf = () => outer.reduce((sum, { macs = 0 }) => sum + macs, 0), before = macsOf();
   turn("map");
   if (length && by(`length-${length}`)) {
     by(`length-${length}`).value = 2 * lengths.get(length);
     by(`length-${length}`).dispatchEvent(new Event("change"));
+    // Shapes stayed formulas, and a mask was as long as the tokens without the cache.
+    const open = data.graphs[0].nodes.find((node) => node.op === "Parameter" && node.outputs[0][1].match(/\w+/g)?.includes(length)), shown = open && numeric(open.outputs[0].join(""));
+    expect("shapes are numbers at the lengths that are set", !open || types(open) === shown && by("side").textContent.includes(shown) && /[[,]\d+[,\]]/.test(shown));
+    if (open) { go(open); expect("the panel has the formula and its numbers", by("details").textContent.includes(open.outputs[0].join("")) && by("details").textContent.includes(`= ${shown.match(/\[.*/)[0]}`)); }
+    expect("lengths fit each other", broken().length < (data.conditions?.length ?? 0) + 1 && broken().every((text) => by("side").textContent.includes(text) || broken().length > SHOWN_PATHS));
     expect("the operations follow the lengths", macsOf() > before || outer.every(({ least }) => least));
     by(`length-${length}`).value = 0;
     by(`length-${length}`).dispatchEvent(new Event("change"));
     expect("no length is 0", Number(by(`length-${length}`).value) > 0);
+    isNumeric = false;
+    redraw();
   }
   expect("a shape without room keeps its numbers", shorter("f32[max(batch, types), past + seq, 16]", 14) === "f32[…, …, 16]" && shorter("f32[?,16]", 14) === "f32[?,16]");
   expect("producers are links", data.findings.every(({ producers = [] }) => producers.every(([, path]) => find(path))) || errors);

@@ -153,6 +153,9 @@ pub(crate) struct Group<'a> {
     /// True if `macs` is a lower bound.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) least: bool,
+    /// The operations as an expression over lengths, of a group whose layers are not on the page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) formula: Option<String>,
     /// The differences from its siblings, in words.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     pub(crate) differs: &'a [String],
@@ -185,6 +188,7 @@ impl<'a> Group<'a> {
             parameters: block.parameters,
             macs: block.macs,
             least: block.macs_is_least && block.macs > 0,
+            formula: None,
             differs: &block.differs,
             only: None,
             was: None,

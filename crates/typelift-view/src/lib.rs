@@ -16,7 +16,7 @@ mod ran;
 mod steps;
 mod union;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 use typelift::explain::blocks::Blocks;
@@ -96,6 +96,9 @@ struct Document<'a> {
     /// The names of open lengths, each with the length at which operations are counted, and its bounds.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     lengths: Vec<(String, i64, i64, Option<i64>)>,
+    /// The conditions on several lengths, `seq + past == mask_seq`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    conditions: Vec<&'a str>,
     /// The layers as a plugin ran them, in one or two runs.
     runs: Vec<ran::Run<'a>>,
     /// The reason why the page shows an outline; `None` if it shows every layer.
@@ -167,6 +170,10 @@ const USUAL_LENGTHS: [i64; 4] = [224, 64, 16, 4];
 const HOPELESS: usize = 2;
 /// Limit on the findings, and on the changes, of a page.
 const MOST: usize = 2000;
+
+/// Limit on the conditions on lengths, and on the text of each.
+const MOST_CONDITIONS: usize = 100;
+const LONGEST: usize = 400;
 
 /// Limit on the consequences of a change.
 const MOST_FOLLOWING: usize = 50;
@@ -299,10 +306,11 @@ impl<'a> Page<'a> {
             both: extent == Extent::Both && self.before.is_some(),
             layers: model.walk().map(|(_, graph)| graph.len()).sum(),
             lengths: self.lengths(),
+            conditions: self.conditions(),
             runs: self.runs.iter().take(2).map(|run| ran::Run::of(model.graph(), run)).collect(),
             outline: (!is_whole).then(|| outline::message(model, blocks)),
             graphs: self.graphs(parts, &graphs, extent),
-            names: if is_whole { Vec::new() } else { outline::names(model, blocks) },
+            names: if is_whole { Vec::new() } else { outline::names(model, self.shapes, blocks) },
             map: rows(model, map),
             map_before: self
                 .before
@@ -329,11 +337,18 @@ impl<'a> Page<'a> {
             USUAL_LENGTHS.map(|length| names.iter().map(|it| if it.contains("batch") { 1 } else { length }).collect());
         let best = all.into_iter().min_by_key(|lengths: &Vec<i64>| shapes.broken(lengths).len()).unwrap_or_default();
         // Lengths of a state have no bounds.
-        let bounds = shapes.symbols.iter().map(|symbol| symbol.bounds).chain(std::iter::repeat((1, i64::MAX)));
+        let bounds = shapes.symbols.iter().map(|symbol| shapes.ends(symbol)).chain(std::iter::repeat((1, i64::MAX)));
         let lengths = names.into_iter().zip(best).zip(bounds).map(|((name, length), (least, most))| {
             (name, length.clamp(least, most.max(least)), least, Some(most).filter(|most| *most < i64::MAX))
         });
         lengths.collect()
+    }
+
+    fn conditions(&self) -> Vec<&str> {
+        let constraints = self.shapes.iter().flat_map(|shapes| &shapes.constraints);
+        let several = constraints.filter(|it| it.symbols.len() > 1 && it.named.len() <= LONGEST);
+        let mut seen = HashSet::new();
+        several.map(|it| it.named.as_str()).filter(|it| seen.insert(*it)).take(MOST_CONDITIONS).collect()
     }
 
     fn metadata(&self) -> Vec<(String, Option<String>, Option<String>)> {
@@ -352,7 +367,7 @@ impl<'a> Page<'a> {
 
     fn graphs<'d>(&'d self, parts: &'d Parts, graphs: &graphs::Graphs<'d>, extent: Extent) -> Vec<graphs::Drawn<'d>> {
         if extent == Extent::Outline {
-            return vec![outline::drawn(self.model, &parts.after.1)];
+            return vec![outline::drawn(self.model, self.shapes, &parts.after.1)];
         }
         let drawn = graphs::drawn(self.model, self.shapes, graphs, &parts.after.1);
         let Some((before, (_, blocks))) = self.before.zip(parts.before.as_ref()).filter(|_| extent == Extent::Both)

@@ -8,7 +8,8 @@ use serde::Serialize;
 use typelift::explain::blocks::{Block, Blocks};
 use typelift::graph::LayerMap;
 use typelift::ops::{self, LayerKind};
-use typelift::{Graph, LayerId, Model};
+use typelift::shape::Formulas;
+use typelift::{Graph, LayerId, Model, Shapes};
 
 use crate::graphs::{Drawn, Edge, Group, Node, brief, path};
 
@@ -77,14 +78,17 @@ pub(crate) fn size(model: &Model, most_bytes: usize) -> usize {
     bytes
 }
 
-pub(crate) fn drawn<'a>(model: &'a Model, blocks: &'a Blocks) -> Drawn<'a> {
+pub(crate) fn drawn<'a>(model: &'a Model, shapes: Option<&Shapes>, blocks: &'a Blocks) -> Drawn<'a> {
     let graph = model.graph();
+    let mut formulas = shapes.map(|shapes| Formulas::new(model, shapes));
     let parts = divided(graph, blocks);
     let part_of = part_of(graph, &parts);
     let mut groups = Vec::new();
     let mut nodes = Vec::new();
     for part in &parts {
-        let group = part.block.map(|block| Group::of(block, None));
+        let formula = formulas.as_mut().and_then(|formulas| formulas.macs_of_layers(graph, &part.layers));
+        let formula = formula.map(|formula| formula.text.to_owned());
+        let group = part.block.map(|block| Group { formula, ..Group::of(block, None) });
         nodes.push(Node { group: group.as_ref().map(|_| groups.len()), ..node(graph, nodes.len(), part) });
         groups.extend(group);
     }
@@ -97,7 +101,7 @@ pub(crate) fn drawn<'a>(model: &'a Model, blocks: &'a Blocks) -> Drawn<'a> {
     Drawn { nodes, edges: edges.collect(), groups, ..Drawn::default() }
 }
 
-pub(crate) fn names<'a>(model: &'a Model, blocks: &Blocks) -> Vec<Name<'a>> {
+pub(crate) fn names<'a>(model: &'a Model, shapes: Option<&Shapes>, blocks: &Blocks) -> Vec<Name<'a>> {
     let part_of = part_of(model.graph(), &divided(model.graph(), blocks));
     let mut names = Vec::new();
     for (place, graph) in model.walk() {
@@ -105,9 +109,18 @@ pub(crate) fn names<'a>(model: &'a Model, blocks: &Blocks) -> Vec<Name<'a>> {
         for layer in graph.layers().take(MOST_NAMES - names.len()) {
             let Some(&part) = part_of.get(outer.unwrap_or(layer.id())) else { continue };
             // An output of the model has the type of what it returns.
-            let returned = graph.producers(layer.id()).into_iter().flatten().filter_map(|feed| graph.output(feed));
-            let ports = layer.outputs().iter().chain(returned.filter(|_| layer.outputs().is_empty()));
-            let types: Vec<_> = ports.map(ToString::to_string).collect();
+            let returned = graph.producers(layer.id()).into_iter().flatten().filter(|_| layer.outputs().is_empty());
+            let own = (0..layer.outputs().len()).map(|port| layer.id().output(port));
+            let named =
+                shapes.filter(|_| place.is_model() && (layer.inputs().is_empty() || layer.outputs().is_empty()));
+            let types = own.chain(returned).filter_map(|tensor| {
+                let port = graph.output(tensor)?;
+                Some(named.map_or_else(
+                    || port.to_string(),
+                    |shapes| format!("{}{}", port.element_type(), shapes.text(tensor, port)),
+                ))
+            });
+            let types: Vec<_> = types.collect();
             names.push(Name(Cow::Owned(path(&place, layer).into_owned()), layer.ty(), types.join(", "), part));
         }
     }

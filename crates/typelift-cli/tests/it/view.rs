@@ -302,8 +302,41 @@ fn a_page_has_limits_and_bounds_of_lengths() {
     assert_eq!(of("x")["limits"], serde_json::json!([["s0 ≥ 2", ["y"]]]));
     assert_eq!(of("y")["limits"], serde_json::json!([["s0 ≥ 2", ["x"]]]));
     assert_eq!(of("i")["outputs"], serde_json::json!([["i64", "[1,..4]"]]));
-    assert_eq!(page["lengths"], serde_json::json!([["s0", 224, 1, null], ["batch", 1, 1, 10], ["s2", 224, 1, null]]));
+    assert_eq!(page["lengths"], serde_json::json!([["s0", 224, 2, null], ["batch", 1, 1, 10], ["s2", 224, 1, null]]));
     assert_eq!(of("u")["limits"], serde_json::json!([["batch ≤ 10", []]]));
+}
+
+/// An outline counted operations at the least lengths only, and no page knew which lengths belong together.
+#[test]
+fn an_outline_has_formulas_and_a_page_the_conditions_on_lengths() {
+    let block = |at: usize| {
+        let before = if at == 0 { "x".to_owned() } else { format!("m.block.{}.out", at - 1) };
+        let name = format!("m.block.{at}");
+        let rest: String = (1..40).map(|nth| format!("{name}.s{nth} = Sin({name}.s{})\n", nth - 1)).collect();
+        format!(
+            "{name}.w = Const([1, 2, 3, 4]) : f32[2,2]\n{name}.s0 = MatMul({before}, {name}.w)\n{rest}\
+             {name}.out = Abs({name}.s39)\n"
+        )
+    };
+    let layers: String = (0..4).map(block).collect();
+    let text = format!(
+        "x = Parameter : f32[?,2]\n{layers}m = Parameter : f32[?,2]\na = Add(m.block.3.out, m)\nr = Result(a)\n"
+    );
+    let mut model = typelift::Model::from_text(&text).unwrap();
+    let found = typelift::infer(&mut model);
+    let mut page = typelift_view::Page::new(&model, &found);
+    let open = data(&page.html().unwrap());
+    let [condition] = &open["conditions"].as_array().unwrap()[..] else { panic!("{}", open["conditions"]) };
+    assert_eq!(condition, "batch == m_batch or batch == 1 or m_batch == 1");
+    page.most_bytes = 1;
+    let outline = data(&page.html().unwrap());
+    let groups = outline["graphs"][0]["groups"].as_array().unwrap();
+    let formulas: Vec<&Value> = groups.iter().map(|group| &group["formula"]).collect();
+    assert_eq!(formulas.iter().filter(|formula| **formula == "4 * batch").count(), 4, "{formulas:?}");
+    assert_eq!(outline["lengths"], open["lengths"]);
+    let names = outline["names"].as_array().unwrap();
+    let x = names.iter().find(|name| name[0] == "x").unwrap();
+    assert_eq!(x[2], "f32[batch,2]");
 }
 
 /// A page had other fixes than `check`, and none of their commands.

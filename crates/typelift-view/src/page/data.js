@@ -89,7 +89,7 @@ const leaders = (products) => [...new Set(products.flat(2).flatMap((factor) => f
 const atLengths = (names) => names.length ? ` at ${names.map((name) => `${name} ${lengths.get(name)}`).join(", ")}` : "";
 // The value of an expression over lengths, `max(1, (n + 1) // 2)`; NaN if it is not known.
 function valueOf(text) {
-  const words = text.match(/\w+|\/\/|[<>=]=|\S/g) ?? [], operators = [{ "==": (a, b) => Number(a === b), ">=": (a, b) => Number(a >= b), "<=": (a, b) => Number(a <= b) }, { "+": (a, b) => a + b, "-": (a, b) => a - b }, { "*": (a, b) => a * b, "//": (a, b) => Math.floor(a / b), "%": (a, b) => a - b * Math.floor(a / b) }];
+  const words = text.match(/\w+|\/\/|[<>=]=|\S/g) ?? [], operators = [{ or: (a, b) => a || b }, { and: (a, b) => a && b }, { "==": (a, b) => Number(a === b), ">=": (a, b) => Number(a >= b), "<=": (a, b) => Number(a <= b) }, { "+": (a, b) => a + b, "-": (a, b) => a - b }, { "*": (a, b) => a * b, "//": (a, b) => Math.floor(a / b), "%": (a, b) => a - b * Math.floor(a / b) }];
   let at = 0;
   const takes = (word) => words[at] === word && ++at > 0;
   const value = (level = 0) => {
@@ -108,6 +108,27 @@ function valueOf(text) {
   const found = value();
   return at === words.length ? found : NaN;
 }
+// The conditions on lengths that do not hold.
+const broken = () => (data.conditions ?? []).filter((text) => valueOf(text) === 0);
+// Gives a length that follows another one the value with which most conditions hold: a mask is as long as the tokens and the cache.
+function settle() {
+  const own = [...new Set([...lengths.keys()].map(leaderOf))].map((name) => lengths.get(name)), sums = own.flatMap((one, at) => own.slice(at + 1).map((other) => one + other));
+  const names = new Set(broken().flatMap((text) => text.match(/[a-z_]\w*/gi)).filter((name) => lengths.has(name) && leaderOf(name) !== name && !name.endsWith("batch")));
+  for (const name of names) {
+    const fit = (value) => { lengths.set(name, value); return broken().length; };
+    const counts = [lengths.get(name), ...own, ...sums].map((value) => ({ value, count: fit(value) }));
+    lengths.set(name, counts.reduce((best, it) => it.count < best.count ? it : best).value);
+  }
+}
+settle();
+// True after a person set a length: boxes and arrows have numbers instead of formulas.
+let isNumeric = false;
+// A text with the numbers of its types, `f32[1,64,16]` of `f32[batch,past + seq,16]`, as far as they are known.
+const numeric = (text = "") => lengths.size ? text.replace(/(^| )([a-z]\w*)\[(.*?)\](?=$|[ ,)])/g, (all, before, type, inner) => {
+  const dims = lengthsOf(`${type}[${inner}]`), numbers = dims?.map((dim) => Number.isNaN(valueOf(dim)) ? dim : String(valueOf(dim)));
+  return numbers && numbers.some((number, at) => number !== dims[at]) ? `${before}${type}[${numbers.join(",")}]` : all;
+}) : text;
+const shaped = (text = "") => isNumeric ? numeric(text) : text;
 // The products of lengths whose sum is the number of multiply-accumulate operations of a layer; null if they are not known.
 function macsProducts({ op, inputs, outputs, attributes = [] }) {
   const [out, ...dims] = [outputs[0]?.join(""), ...inputs.map(({ text }) => text)].map(lengthsOf), [a, b, c] = dims, is = (name) => attributes.some(([known, value]) => known === name && value === "true");
@@ -245,14 +266,19 @@ function gather(graph) {
 data.graphs.forEach(gather);
 // Layers whose number of operations depends on lengths.
 const openMacs = layers.filter(({ least }) => least).map((node) => ({ node, macs: node.macs ?? 0, products: macsProducts(node) }));
-const openLengths = leaders(openMacs.map(({ products }) => products || []));
-const openGroups = data.graphs.flatMap(({ groups }) => groups).filter(({ least }) => least && openMacs.length);
+const allGroups = data.graphs.flatMap(({ groups }) => groups), countedLengths = leaders([...openMacs.map(({ products }) => products || []), ...allGroups.flatMap(({ formula }) => formula ?? [])]);
+const openGroups = allGroups.filter(({ least, formula }) => formula || least && openMacs.length);
+// Also the lengths that only shapes have.
+const openLengths = [...new Set([...countedLengths, ...[...lengths.keys()].map(leaderOf)])];
 function countMacs() {
   for (const { node, macs, products } of openMacs) {
     const count = (products || [[""]]).reduce((sum, factors) => sum + factors.reduce((all, factor) => all * valueOf(factor), 1), 0);
     [node.macs, node.least] = Number.isNaN(count) ? [macs, true] : [count, false];
   }
   for (const group of openGroups) {
+    const count = group.formula ? valueOf(group.formula) : NaN;
+    if (!Number.isNaN(count)) { [group.macs, group.least] = [count, false]; continue; }
+    if (data.outline) continue;
     const own = group.members.filter(({ only }) => only !== SIDES.before || group.only === SIDES.before);
     [group.macs, group.least] = [own.reduce((sum, { macs = 0 }) => sum + macs, 0), own.some(({ least }) => least)];
   }
@@ -369,7 +395,7 @@ function labelOf(node) {
   return name.toLowerCase() === node.op.toLowerCase() ? "" : name;
 }
 // The types of a layer's outputs. A Result has that of its input.
-const types = (node) => node.op === "Result" && !node.outputs.length ? node.inputs[0]?.text ?? "" : node.outputs.map(([type, shape]) => type + shape).join(", ");
+const types = (node) => node.op === "Result" && !node.outputs.length ? shaped(node.inputs[0]?.text) : shaped(node.outputs.map(([type, shape]) => type + shape).join(", "));
 // A layer by its module and operation, `layers.1.mlp.up_proj · MatMul`, however it is named.
 function called(path, op = places.get(path)?.op ?? "") {
   if (places.get(path)?.end) return `${places.get(path).end} · ${op}`;

@@ -96,13 +96,15 @@ function inputItem(node, input, constant) {
   const [first] = input.held ?? [], producer = input.from && producerOf(node, input);
   const subject = producer ? reachNode(producer) : input.from ? reach(input.from, input.from, called(input.from)) : make("span", { class: "faint" }, input.of ? "computed of the shape of " : "constant");
   const inner = [...outerInputs].filter(([, outer]) => outer === input).map(([path]) => path);
-  return make("li", {}, input.name ? `${input.name}: ` : node.inputs.length > 1 && node.inputs.includes(input) ? `${node.inputs.indexOf(input)}: ` : "", subject, ...(first && !input.of ? [" ", ...pathLink(stepsAt.get(first), "path")] : []), ...(input.of ?? []).flatMap((path) => [reach(path, path, last(path)), " "]), " ", make("code", {}, input.text), ...inner.flatMap((path) => [" → ", reach(path, path, last(path))]), ...storedValues(input, constant));
+  return make("li", {}, input.name ? `${input.name}: ` : node.inputs.length > 1 && node.inputs.includes(input) ? `${node.inputs.indexOf(input)}: ` : "", subject, ...(first && !input.of ? [" ", ...pathLink(stepsAt.get(first), "path")] : []), ...(input.of ?? []).flatMap((path) => [reach(path, path, last(path)), " "]), " ", make("code", {}, input.text), ...inNumbers(input.text), ...inner.flatMap((path) => [" → ", reach(path, path, last(path))]), ...storedValues(input, constant));
 }
 
+// The shape at the lengths that are set.
+const inNumbers = (text) => numeric(text) === text ? [] : [" ", make("code", { class: "faint", title: atLengths(openLengths).trim() }, `= ${numeric(text).match(/\[.*\]/)[0]}`)];
 function outputItem(node, [type, shape], port) {
-  const bytes = tensorBytes(type, shape);
+  const known = numeric(type + shape), bytes = tensorBytes(type, known.slice(type.length));
   const facts = [bytes !== null ? size(bytes) : null].filter(Boolean).join(" · ");
-  return make("li", {}, make("button", { class: "link mono", title: "Why this type?", onclick: () => why(node, port) }, `${type}${shape}`), " ", make("span", { class: "faint" }, facts), " ", ...pathLink(reasons.get(`${node.path}\n${node.id}\n${port}`), "path"), ...[...outerOutputs].filter(([, { around, output }]) => around === node && output === port).flatMap(([path]) => [" ← ", reach(path, path, last(path))]));
+  return make("li", {}, make("button", { class: "link mono", title: "Why this type?", onclick: () => why(node, port) }, `${type}${shape}`), ...inNumbers(type + shape), " ", make("span", { class: "faint" }, facts), " ", ...pathLink(reasons.get(`${node.path}\n${node.id}\n${port}`), "path"), ...[...outerOutputs].filter(([, { around, output }]) => around === node && output === port).flatMap(([path]) => [" ← ", reach(path, path, last(path))]));
 }
 // The places outside of a body, and in the next iteration, to which a layer of the body leads.
 function inBody(node) {
@@ -175,7 +177,7 @@ function groupFacts(group) {
   const weights = (group.weights ?? []).map(([element_type, bytes]) => ({ element_type, bytes })), sum = weights.reduce((sum, { bytes }) => sum + bytes, 0);
   const computed = computedIn(group).map(([type, count]) => `${type} ${grouped(count)}`).join(", ");
   return [
-    make("div", { class: "faint" }, [plural(group.layers, "layer"), group.parameters ? `${grouped(group.parameters)} parameters` : null, group.macs ? operations(group) + (openGroups.includes(group) ? atLengths(openLengths) : "") : null].filter(Boolean).join(" · ")),
+    make("div", { class: "faint" }, [plural(group.layers, "layer"), group.parameters ? `${grouped(group.parameters)} parameters` : null, group.macs ? operations(group) + (openGroups.includes(group) ? atLengths(countedLengths) : "") : null].filter(Boolean).join(" · ")),
     ...(weights.length ? [precisions(weights), make("div", { class: "mono" }, `stored ${size(sum)}: ${weights.map((weight) => `${weight.element_type} ${size(weight.bytes)}`).join(", ")}`)] : []),
     ...(computed ? [make("div", { class: "mono" }, computedWord + computed)] : []),
     ...differLines(group.differs ?? []),

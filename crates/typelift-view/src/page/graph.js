@@ -457,7 +457,7 @@ function boxFacts(item) {
 // The producer, the consumer and the tensor of an arrow.
 function arrowFacts({ arrows }) {
   const edges = arrows.flatMap((arrow) => arrow.edges), added = (edge) => runs[0]?.added.get(`${edge.from.path}\n${edge.to.path}`)?.text;
-  const one = (edge) => [make("div", {}, `${called(edge.from.path, edge.from.op)} → ${called(edge.to.path, edge.to.op)}`), make("div", { class: "mono" }, edge.type + edge.shape + (edge.moved ? edge.only === SIDES.before ? " · only before" : " · only after" : "")), ...(added(edge) ? [make("div", {}, added(edge))] : [])];
+  const one = (edge) => [make("div", {}, `${called(edge.from.path, edge.from.op)} → ${called(edge.to.path, edge.to.op)}`), make("div", { class: "mono" }, shaped(edge.type + edge.shape) + (edge.moved ? edge.only === SIDES.before ? " · only before" : " · only after" : "")), ...(added(edge) ? [make("div", {}, added(edge))] : [])];
   return [...edges.slice(0, 4).flatMap(one), ...(edges.length > 4 ? [make("div", { class: "faint" }, `and ${edges.length - 4} more`)] : []), make("div", { class: "faint" }, "click: to the other end")];
 }
 

@@ -211,22 +211,36 @@ function mapList() {
   // The MACs of a body are those of the layer around it.
   const parameters = all1(data.graphs.flatMap(({ groups }) => groups).filter((group) => group.parent === undefined && !group.only), "parameters");
   const counts = [plural(data.layers, "layer"), parameters ? `${grouped(parameters)} parameters` : "", macs ? operations({ macs, least: outer.some(({ least }) => least) }) : ""];
-  return [...(data.outline ? [make("p", {}, data.outline)] : []), make("div", {}, counts.filter(Boolean).join(" · ")), ...(openLengths.length ? [make("div", { class: "lengths" }, "at ", ...openLengths.map(lengthField))] : []), ...(counts[1] ? [make("div", { class: "faint" }, "parameters are the values of float and quantized weights, and of integers in products; single numbers, scales and zero points are not counted")] : []), ...modelEnds("Inputs", "Parameter"), ...modelEnds("Outputs", "Result"), ...ranking(outer, macs), make("h3", {}, "Weights"), ...head, ...(common ? [make("div", { class: "faint" }, `names below leave out ${common}`)] : []), make("ul", {}, ...data.map.map(mapRow)), ...metadata()];
+  return [...(data.outline ? [make("p", {}, data.outline)] : []), make("div", {}, counts.filter(Boolean).join(" · ")), ...lengthFields(), ...(counts[1] ? [make("div", { class: "faint" }, "parameters are the values of float and quantized weights, and of integers in products; single numbers, scales and zero points are not counted")] : []), ...modelEnds("Inputs", "Parameter"), ...modelEnds("Outputs", "Result"), ...ranking(outer, macs), make("h3", {}, "Weights"), ...head, ...(common ? [make("div", { class: "faint" }, `names below leave out ${common}`)] : []), make("ul", {}, ...data.map.map(mapRow)), ...metadata()];
 }
 
-// A length that can be set. The numbers of operations follow.
+const SHOWN_LENGTHS = 8;
+function lengthFields() {
+  if (!openLengths.length) return [];
+  const fields = openLengths.map(lengthField), rest = fields.splice(SHOWN_LENGTHS);
+  const flip = make("button", { onclick: () => { isNumeric = !isNumeric; side(); if (selected) details(selected); redraw(); } }, isNumeric ? "shapes as formulas" : "shapes as numbers");
+  // Lengths inside that follow from values, such as the size of an image that the model scales, are known if those of the inputs are.
+  const unknown = data.outline ? 0 : openMacs.filter(({ node }) => node.least && !node.only).length, inputs = data.graphs[0].nodes.filter((node) => node.op === "Parameter" && !node.only && types(node) !== numeric(types(node)));
+  const command = `typelift convert ${data.file} ${inputs.map((node) => `--set-shape '${nameOf(node)}=${numeric(types(node)).replace(/^[^[]*/, "")}'`).join(" ")} -o set.xml`;
+  const note = unknown && inputs.length ? [make("div", { class: "faint" }, `${plural(unknown, "layer")} with MACs ${unknown === 1 ? "has" : "have"} lengths that follow from values inside of the model, and count at least. A model of these lengths may know them: `, ...commandItem(command))] : [];
+  return [make("div", { class: "lengths" }, "at ", ...fields, ...(rest.length ? [make("details", {}, make("summary", {}, plural(rest.length, "more length")), ...rest)] : []), flip), ...details3(broken().map((text) => `these lengths do not fit: ${text}`), "warning"), ...note];
+}
+// A length that can be set. The numbers of operations and shapes follow.
 function lengthField(name) {
-  const field = make("input", { type: "number", id: `length-${name}`, ...boundsOf.get(name), required: "", value: lengths.get(name) });
+  const also = [...lengths.keys()].filter((other) => other !== name && leaderOf(other) === name);
+  const field = make("input", { type: "number", title: also.length ? `also for ${also.slice(0, 12).join(", ")}${also.length > 12 ? `, and ${also.length - 12} more` : ""}` : null, id: `length-${name}`, ...boundsOf.get(name), required: "", value: lengths.get(name) });
   field.addEventListener("change", () => {
     if (!field.validity.valid) { field.value = lengths.get(name); return; }
-    const isOpen = by("ranking").open;
+    const isOpen = by("ranking")?.open;
     for (const other of lengths.keys()) if (leaderOf(other) === name) lengths.set(other, Number(field.value));
+    settle();
     countMacs();
+    isNumeric = true;
     side();
-    by("ranking").open = isOpen;
+    if (by("ranking")) by("ranking").open = isOpen;
     by(`length-${name}`).focus();
     if (selected) details(selected);
-    refresh();
+    redraw();
   });
   return make("label", {}, `${name} `, field, " ");
 }
@@ -241,7 +255,7 @@ function ranking(blocks, macs) {
   const row = ({ item, macs: own, bytes }) => make("tr", {}, make("td", {}, link({ title: item.path }, item.path, () => go(item), item.kind === "group" ? groupName(item) : called(item.path, item.op))), make("td", { class: "number", title: item.kind === "layer" ? macsFormula(item) : "" }, own ? operations(item).replace("at least", "≥").replace(" MACs", "") : ""), make("td", { class: "number" }, own ? percent(own / macs) : ""), make("td", { class: "number" }, bytes ? size(bytes) : ""));
   const head = (title) => make("tr", {}, make("th", { scope: "col" }, title), ...[["macs", "MACs"], ["", "share"], ["bytes", "weights"]].map(([key, text]) => make("th", { scope: "col", ...(key ? { "aria-sort": ranked === key ? "descending" : "none" } : {}) }, key ? make("button", { onclick: () => { ranked = key; side(); by("ranking").open = true; } }, text) : text)));
   const table = (title, items) => items.length ? [make("table", { class: "times" }, make("thead", {}, head(title)), make("tbody", {}, ...rows(items).slice(0, SHOWN_RANKS).map(row)))] : [];
-  return [make("details", { id: "ranking" }, make("summary", {}, "Where the MACs and bytes are", make("span", { class: "faint" }, atLengths(openLengths))), ...table("Block", blocks), ...table("Layer", data.graphs[0].nodes.filter(({ layers }) => layers === undefined)))];
+  return [make("details", { id: "ranking" }, make("summary", {}, "Where the MACs and bytes are", make("span", { class: "faint" }, atLengths(countedLengths))), ...table("Block", blocks), ...table("Layer", data.graphs[0].nodes.filter(({ layers }) => layers === undefined)))];
 }
 
 // The inputs or outputs of the model, by name with types.
@@ -251,7 +265,7 @@ function modelEnds(title, op) {
   const ends = [...data.graphs[0].nodes.filter((node) => node.op === op && node.only !== SIDES.before), ...data.names.filter((name) => name.op === op && !name.path.includes("/body/"))];
   // An output is known by the layer that computes it.
   const source = (node) => { const producer = node.op === "Result" && node.inputs?.[0]?.from && producerOf(node, node.inputs[0]); return producer ? [make("span", { class: "faint" }, " from "), reachNode(producer)] : []; };
-  const item = (node) => make("li", { class: "end" }, node.kind ? reachNode(node, nameOf(node)) : reach(node.path), " ", make("code", {}, node.types ?? types(node)), ...(node.limits ?? []).map(([limit]) => make("span", { class: "faint" }, ` ${limit}`)), ...source(node));
+  const item = (node) => make("li", { class: "end" }, node.kind ? reachNode(node, nameOf(node)) : reach(node.path), " ", make("code", {}, shaped(node.types ?? types(node))), ...(node.limits ?? []).map(([limit]) => make("span", { class: "faint" }, ` ${limit}`)), ...source(node));
   return ends.length ? section(`${title} (${grouped(ends.length)})`, ...shortened(ends.map(item))) : [];
 }
 // What the metadata says, or how it changed.

@@ -45,6 +45,22 @@ impl Shapes {
         Some((limit.unwrap_or_else(|| format!("{name}: {fit}")), decides))
     }
 
+    /// Returns the least and the greatest length of one symbol that satisfy its bounds and all constraints on it alone.
+    /// Lengths between them need not fit.
+    pub fn ends(&self, symbol: &Symbol) -> (i64, i64) {
+        let at = self.symbols.iter().position(|it| std::ptr::eq(it, symbol));
+        let tests = at.map(|at| (at, self.alone(at))).filter(|(_, tests)| !tests.is_empty());
+        let fits = tests.map(|(at, tests)| self.fits(at, &tests));
+        let (least, most) = symbol.bounds;
+        match fits {
+            Some(Fits { list, is_open }) if !list.is_empty() => {
+                let last = list.last().copied().filter(|_| !is_open);
+                (list[0].max(least), last.unwrap_or(most).min(most))
+            }
+            _ => (least, most),
+        }
+    }
+
     pub(crate) fn only(&self, symbol: &Symbol) -> Option<i64> {
         let at = self.symbols.iter().position(|it| std::ptr::eq(it, symbol))?;
         let tests = Some(self.alone(at)).filter(|tests| !tests.is_empty())?;
