@@ -1,5 +1,7 @@
 //! Suggestions for invalid command lines.
 
+mod code;
+mod forms;
 mod habits;
 mod line;
 mod statements;

@@ -1,11 +1,14 @@
 //! Statements of `rewrite` for words and expressions of other programs.
 
+use std::path::Path;
+
 use clap::Command;
 use typelift::findings::Diagnostic;
 use typelift::rewrite::{Script, library};
 use typelift::{Layer, LayerId};
 
 use super::Asked;
+use super::code::of_numpy;
 use super::line::split;
 use super::wish::tokens;
 use super::words::{meanings, quoted};
@@ -76,18 +79,23 @@ impl Asked<'_> {
         if let Some(tip) = lines.find_map(|meant| asked.said(meant)) {
             return Some(tip);
         }
-        // `-e 'fold constants'`.
-        let word = wrong.replace(' ', "-");
-        let is_word = !wrong.contains('(') && (!meanings(&word).is_empty() || library::get(&word).is_some());
+        // `-e 'fold constants'`, `-e 'model.half()'`.
+        let word = match &self.code_words(wrong).unwrap_or_default()[..] {
+            [word] => word.clone(),
+            _ => wrong.replace(' ', "-"),
+        };
+        let is_word = !word.contains('(') && (!meanings(&word).is_empty() || library::get(&word).is_some());
         self.verb_tip(&word).filter(|_| is_word)
     }
 
     /// The command for several statements. One without a word of its own begins as the first: `expose a and b`.
     fn several<'t>(&self, parts: impl Iterator<Item = &'t str> + Clone) -> Option<String> {
         let first = parts.clone().next()?.split(' ').next()?;
+        // `graph.cleanup()`.
+        let parts = parts.filter(|part| self.code_words(part).is_none_or(|words| !words.is_empty()));
         let lines = parts.map(|part| self.stated(part).or_else(|| self.stated(&format!("{first} {part}"))));
         let lines = lines.collect::<Option<Vec<_>>>()?;
-        Some(lines.join(" ").replace("' rewrite -e", "' -e")).filter(|_| lines.len() > 1)
+        Some(lines.join(" ").replace("' rewrite -e", "' -e")).filter(|line| !line.is_empty())
     }
 
     /// The first statement that may be meant by a text, and runs.
@@ -103,7 +111,9 @@ impl Asked<'_> {
     }
 
     pub(super) fn runs(&self, statement: &str) -> bool {
-        let runs = |script: Script| self.model().is_none_or(|model| script.run(model.clone()).is_ok());
+        let is_read = |script: &Script| script.files().all(Path::exists);
+        let runs =
+            |script: Script| !is_read(&script) || self.model().is_none_or(|model| script.run(model.clone()).is_ok());
         statement.parse().is_ok_and(runs)
     }
 
@@ -116,6 +126,9 @@ impl Asked<'_> {
         found.extend(rules.map(|(from, to)| format!("{} => {}", from.trim(), to.trim())));
         // `x = x / 255`.
         found.extend(self.updated(text));
+        found.extend(of_numpy(text));
+        let corrected: Vec<_> = found.iter().filter_map(|text| corrected(text)).collect();
+        found.extend(corrected);
         let plain = signs.iter().take(5).fold(text.to_owned(), |it, sign| it.replace(sign, " -> "));
         let mut words = match sed(text) {
             Some((old, new, true)) => vec!["s", old, new, "g"],
@@ -129,17 +142,11 @@ impl Asked<'_> {
             words.splice(..=usize::from(is_set), [name, layer]);
         }
         let mut found: Vec<_> = found.iter().map(|text| format!("rewrite -e '{text}'")).collect();
+        found.extend(self.reformed(text));
         found.extend(self.wishes(&words));
+        let words = self.code_words(text).unwrap_or_default();
+        found.extend(self.wishes(&words.iter().map(String::as_str).collect::<Vec<_>>()));
         found
-    }
-
-    /// The statement for a tensor that is computed from itself: `before x : _ / 255` for `x = x / 255`.
-    fn updated(&self, text: &str) -> Option<String> {
-        let (name, formula) = text.split_once('=')?;
-        let (name, parts) = (name.trim(), tokens(formula));
-        let place = if self.ends("").iter().any(|(input, _)| input == name) { "before" } else { "after" };
-        let formula: Vec<_> = parts.iter().map(|part| if *part == name { "_" } else { part }).collect();
-        formula.contains(&"_").then(|| format!("{place} {} : {}", quoted(name), formula.join(" ")))
     }
 
     /// A layer, or the first one of an operation, as a pattern: `Convolution(a, b)`.
@@ -172,6 +179,18 @@ impl Asked<'_> {
         let layer = found.into_iter().find(Diagnostic::is_error).and_then(|error| Some(error.layer?.name));
         layer.map(|name| name.to_string()).or_else(|| Some(self.ends("output").into_iter().next()?.0))
     }
+}
+
+/// A statement with what its errors say is meant, as far as they say it.
+fn corrected(text: &str) -> Option<String> {
+    let mut text = text.to_owned();
+    let mut is_changed = false;
+    while let Err(error) = text.parse::<Script>() {
+        let next = error.corrected().filter(|next| next.len() < 2 * text.len() + 80)?;
+        is_changed = next != text;
+        text = if is_changed { next } else { return None };
+    }
+    is_changed.then_some(text)
 }
 
 /// The words of an expression of sed, `s/old/new/g`; true if all places are meant.

@@ -80,8 +80,15 @@ impl<'a> Asked<'a> {
     }
 
     /// The form of a word that a command takes, if the word can be what a part of a pattern stands for.
-    fn value(&self, part: &str, word: &str) -> Option<String> {
+    pub(super) fn value(&self, part: &str, word: &str) -> Option<String> {
         let is_fit = match part.trim_end_matches('2') {
+            // `remove output 2`.
+            "OUTPUT"
+                if let Some((name, _)) =
+                    word.parse().ok().and_then(|at: usize| self.ends("output").get(at).cloned()) =>
+            {
+                return Some(quoted(&name));
+            }
             "TYPE" => return element_type(word).ok().map(|ty| ty.to_string()),
             "LENGTH" => return self.lengths(word),
             "OP" => return operation(word).map(str::to_owned),
@@ -113,6 +120,12 @@ impl<'a> Asked<'a> {
         Some(own.collect::<Vec<_>>().join(" ")).filter(|own| !own.is_empty())
     }
 
+    /// A number of the rank of an input: `[[0]]`.
+    pub(super) fn of_rank(&self, input: &str, number: &str) -> Option<String> {
+        let rank = self.ends("").into_iter().find(|it| it.0 == input)?.1.len();
+        Some(format!("{}{number}{}", "[".repeat(rank), "]".repeat(rank)))
+    }
+
     /// The last layer in a module: `backbone.layer2.3/Relu` for `layer2`.
     fn end_of(&self, module: &str) -> Option<String> {
         let names = self.model()?.graph().layers().map(Layer::name);
@@ -139,11 +152,15 @@ impl<'a> Asked<'a> {
             let layouts = given.iter().filter(|it| it.0.starts_with("LAYOUT")).map(|it| it.1).collect::<Vec<_>>();
             text = format!("{start}{option} {}", self.layout(option, &format!("{end}:{}", layouts.join(":")))?);
         }
+        let only = |kind: &str| self.ends(kind).pop().filter(|_| self.ends(kind).len() == 1).map(|it| quoted(&it.0));
+        let shape = given.iter().find(|it| it.0 == "SHAPE").and_then(|it| self.shape(it.1));
         for (place, value) in [
+            ("$FITTED", shape.map(|shape| format!("'{shape}'"))),
             ("$BEFORE", self.before(end).map(|name| quoted(&name))),
             ("$FROM", self.type_of(end)),
-            ("$ZERO", self.ends("").iter().find(|it| it.0 == end).map(|(_, dims)| zero(dims.len()))),
-            ("$LAST", self.ends("output").pop().filter(|_| self.ends("output").len() == 1).map(|it| quoted(&it.0))),
+            // A mask of ones masks nothing.
+            ("$NEUTRAL", self.of_rank(end, if end.contains("mask") { "1" } else { "0" })),
+            ("$LAST", only("output")),
         ] {
             text = if text.contains(place) { text.replace(place, &value?) } else { text };
         }
@@ -165,11 +182,6 @@ pub(super) fn tokens(text: &str) -> Vec<&str> {
         depth == 0 && (letter.is_whitespace() || signs.contains(letter))
     });
     words.filter(|word| !word.is_empty()).collect()
-}
-
-/// A zero of a rank: `[[0]]`.
-fn zero(rank: usize) -> String {
-    format!("{}0{}", "[".repeat(rank), "]".repeat(rank))
 }
 
 /// The numbers of blocks as a statement takes them: `0..3` for `0-3`.

@@ -884,6 +884,38 @@ const WISHES: &[&str] = &[
     "rewrite R -e 'paint head in green' -o o.xml",
 ];
 
+/// Statements in the notation of other programs.
+#[cfg(unix)]
+const STATEMENTS: &[&str] = &[
+    "rewrite R -e 'graph.outputs = [act]; graph.cleanup()' -o o.xml",
+    "rewrite R -e 'graph.nodes.remove(act)' -o o.xml",
+    "rewrite R -e 'graph.output[0].name = \"scores\"' -o o.xml",
+    "rewrite R -e 'onnx.utils.extract_model(\"in.onnx\", \"out.onnx\", [\"stem\"], [\"act\"])' -o o.xml",
+    "rewrite R -e 'model.metadata_props.add(key=\"author\", value=\"ann\")' -o o.xml",
+    "rewrite R -e 'model.reshape([1,3,32,32])' -o o.xml",
+    "rewrite R -e 'model.add_outputs(\"act\")' -o o.xml",
+    "rewrite R -e 'ppp.input(\"image\").tensor().set_element_type(Type.u8).set_layout(\"NHWC\")' -o o.xml",
+    "rewrite R -e 'nncf.compress_weights(model, mode=CompressWeightsMode.INT8_SYM)' -o o.xml",
+    "rewrite R -e 'model.half()' -o o.xml",
+    "rewrite R -e 'set Constant_7 = np.full(1, 3.5, dtype=np.float32)' -o o.xml",
+    "rewrite R -e 'image /= 255' -o o.xml",
+    "rewrite R -e 'input image u8 [1x3x32x32]' -o o.xml",
+    "rewrite R -e 'before image = _ / 255' -o o.xml",
+    "rewrite R -e 'tap act -> features' -o o.xml",
+    "rewrite R -e 'rename probabilities class scores' -o o.xml",
+    "rewrite R -e 'keep fp32 nor' -o o.xml",
+    "rewrite R -e 'output image : f16' -o o.xml",
+    "rewrite R -e 'Relu(x) -> Clip(Mul(x, 2), 0, 6)' -o o.xml",
+    "rewrite R -e 'Softmax(x, dim=1) => Softmax(x) {axis: -1}' -o o.xml",
+    "rewrite R -e 'after head : tf.nn.relu(_)' -o o.xml",
+];
+
+#[cfg(unix)]
+#[test]
+fn statements_of_other_programs_lead_to_ours() {
+    insta::assert_snapshot!("statements", answers(STATEMENTS));
+}
+
 #[test]
 fn a_wish_in_words_gets_a_command_without_losing_a_word() {
     insta::assert_snapshot!("wishes", answers(WISHES));

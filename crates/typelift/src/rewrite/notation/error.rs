@@ -28,6 +28,8 @@ pub struct NotationError {
     /// A known word that is probably meant in place of the text at the position. The suggestion names it.
     pub near: Option<String>,
     pub(crate) text: String,
+    /// The text that is probably meant in a range that is more than the position.
+    pub(crate) meant: Option<Box<(Range<usize>, String)>>,
     /// The bytes of the text that are wrong.
     pub span: Range<usize>,
 }
@@ -57,7 +59,35 @@ impl NotationError {
     /// Suggests the operation that a name of another framework, or a misspelling, means.
     pub(crate) fn with_meant(self, meant: Meant) -> Self {
         let near = meant.operation.filter(|_| meant.is_same);
-        self.with_help(meant.advice).with_near(near)
+        let error = match meant.operation {
+            Some(operation) => {
+                let span = self.span.clone();
+                self.with_meaning(span, operation.to_owned())
+            }
+            None => self,
+        };
+        error.with_help(meant.advice).with_near(near)
+    }
+
+    /// Returns the text with what is probably meant in place of what is wrong. It may have other errors.
+    ///
+    /// ```
+    /// let error = "Relu(x) => Clip(x, 0, 6)".parse::<typelift::rewrite::Script>().unwrap_err();
+    /// assert_eq!(error.corrected().unwrap(), "Relu(x) => Clamp(x, 0, 6)");
+    /// ```
+    #[must_use]
+    pub fn corrected(&self) -> Option<String> {
+        let (span, meant) = match &self.meant {
+            Some(meant) => (meant.0.clone(), &meant.1),
+            None => (self.span.clone(), self.near.as_ref()?),
+        };
+        Some(format!("{}{meant}{}", self.text.get(..span.start)?, self.text.get(span.end..)?))
+    }
+
+    /// Adds the text that is probably meant in a range that is more than what is wrong.
+    #[must_use]
+    pub(crate) fn with_meaning(self, range: Range<usize>, meant: String) -> Self {
+        Self { meant: Some(Box::new((range, meant))), ..self }
     }
 
     #[must_use]

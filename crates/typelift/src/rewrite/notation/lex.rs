@@ -156,7 +156,7 @@ impl<'a> Cursor<'a> {
     }
 
     pub(crate) fn error(&self, span: Range<usize>, message: impl Into<String>) -> NotationError {
-        NotationError { message: message.into(), help: None, near: None, text: self.text.to_owned(), span }
+        NotationError { message: message.into(), help: None, near: None, text: self.text.to_owned(), meant: None, span }
     }
 
     pub(crate) fn expected(&mut self, what: &str) -> NotationError {

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::{Parser, Section};
+use crate::base::foreign;
 use crate::base::names::nearest;
 use crate::ops::{self, AttrKind};
 use crate::rewrite::notation::{NotationError, attribute_value, word};
@@ -77,17 +78,19 @@ impl Parser<'_> {
     /// The error for an operation in the notation of another program: `opset7.Gelu(x)`, `ov::Gelu(x)`.
     fn foreign_operation(&self, start: usize, set: &str) -> Option<NotationError> {
         let mut ahead = self.cursor.clone();
-        let joined = ["::", "."].into_iter().any(|sign| ahead.eat_here(sign));
-        let name = ahead.word().to_owned();
+        let mut name = String::new();
+        while ["::", "."].into_iter().any(|sign| ahead.eat_here(sign)) {
+            name = ahead.word().to_owned();
+        }
         let end = ahead.at;
-        if !joined || ops::revisions(&name).is_empty() && !set.starts_with("opset") || !ahead.eat_here("(") {
+        if name.is_empty() || ops::revisions(&name).is_empty() && !set.starts_with("opset") || !ahead.eat_here("(") {
             return None;
         }
         let known = set.strip_prefix("opset").filter(|_| ops::lookup(&name, set).is_some());
         let version = known.map(|number| format!("-{number}")).unwrap_or_default();
         let near = nearest(&name, ops::all().map(|row| row.name)).unwrap_or(&name);
         let error = self.cursor.error(start..end, "an operation is written without the name of its operation set");
-        Some(error.with_help(format!("write `{near}{version}(…)`")))
+        Some(error.with_near(Some(&format!("{near}{version}"))))
     }
 
     /// Parses the rest of an operation up to its closing parenthesis. `None` if it is not an operation.
@@ -366,9 +369,17 @@ impl Parser<'_> {
         if name.is_empty() || !ahead.sees("=") || ahead.sees("=>") {
             return Ok(());
         }
-        let rest = ahead.text[start..].split(')').next().unwrap_or_default();
+        let mut depth = 0;
+        let close = ahead.text[start..].find(|letter: char| {
+            depth += i32::from("([".contains(letter)) - i32::from(")]".contains(letter));
+            depth < 0
+        });
+        let rest = &ahead.text[start..close.map_or(ahead.text.len(), |size| start + size)];
         let error = self.cursor.error(start..end, format!("`{name}` is an attribute, not an input"));
-        Err(error.with_help(written_in_braces(layer, rest)))
+        let error = error.with_help(written_in_braces(layer, rest));
+        let Some(size) = close else { return Err(error) };
+        let before = ahead.text[layer.head.start..start].trim_end_matches([' ', ',']);
+        Err(error.with_meaning(layer.head.start..start + size + 1, format!("{before}) {{{rest}}}")))
     }
 
     fn check_inputs(&self, layer: &LayerTerm) -> Result<(), NotationError> {
@@ -404,7 +415,16 @@ impl Parser<'_> {
         }
         let texts = layer.inputs.iter().skip(*counts.end()).filter_map(|&input| self.cursor.text.get(self.span(input)));
         let words: Vec<_> = texts.map(|text| text.trim_matches(['"', ' '])).collect();
-        Err(error.with_help(in_braces(layer, &words)))
+        let error = error.with_help(in_braces(layer, &words));
+        let needed: Vec<_> = rows.last().into_iter().flat_map(|row| row.needed()).collect();
+        let ends = layer.inputs[..*counts.end()].last().map_or(layer.head.end + 1, |input| self.span(*input).end);
+        let pairs: Vec<_> = needed.iter().zip(&words).map(|(name, value)| format!("{name}={value}")).collect();
+        let meant = format!("{}) {{{}}}", &self.cursor.text[layer.head.start..ends], pairs.join(", "));
+        Err(if words.len() == needed.len() {
+            error.with_meaning(layer.head.start..self.cursor.at, meant)
+        } else {
+            error
+        })
     }
 
     fn attributes(&mut self, layer: &mut LayerTerm) -> Result<(), NotationError> {
@@ -472,8 +492,14 @@ impl Parser<'_> {
         }
         let known: Vec<_> = rows.iter().flat_map(|row| row.attribute_names()).collect();
         let error = self.cursor.error(span, format!("`{}` does not have an attribute `{name}`", layer.operation));
-        let near = nearest(name, known.iter().copied());
-        let has = format!("it has {}", known.join(", "));
+        // `{eps: 1e-5}`.
+        let bare = name.trim_end_matches(':');
+        let near = foreign::attribute(bare, known.iter().copied());
+        let near = near.map(|near| format!("{near}{}", if bare == name { "" } else { "=" }));
+        let near = near.as_deref();
+        let mut names = known.clone();
+        names.dedup();
+        let has = format!("it has {}", names.join(", "));
         Err(error.with_help(if known.is_empty() { "the operation has no attributes" } else { &has }).with_near(near))
     }
 }

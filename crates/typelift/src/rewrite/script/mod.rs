@@ -168,6 +168,17 @@ impl Script {
         &self.rules
     }
 
+    /// The ways to write a statement that begins with a word, as errors print them: ``cut TENSOR`, `cut A .. B``.
+    /// `None` if no statement begins so.
+    ///
+    /// ```
+    /// use typelift::rewrite::Script;
+    /// assert_eq!(Script::form("freeze"), Some("freeze INPUT = EXPRESSION"));
+    /// ```
+    pub fn form(word: &str) -> Option<&'static str> {
+        statement::form(word)
+    }
+
     /// Returns the number of statements that edit the model, without rules and expectations.
     pub fn edits(&self) -> usize {
         self.statements.len() - self.expectations().count()

@@ -240,6 +240,10 @@ const fn kind(
     Kind { word, form, touches, read }
 }
 
+pub(super) fn form(word: &str) -> Option<&'static str> {
+    KINDS.iter().find(|kind| kind.word == word).map(|kind| kind.form)
+}
+
 const REMOVAL: &str = "`remove output NAME` removes an output; `redirect LAYER -> TENSOR` connects the consumers of a layer to a tensor before it, and removes it";
 
 const INPUT: &str = "`input NAME : TYPE[SHAPE]` changes the type and the shape of an input";
