@@ -282,6 +282,11 @@
 
   seek("/^.*$/");
   expect("the search takes expressions", hits.length);
+  seek("op:Constant");
+  expect("op:Constant finds constants", ![...holders].some(([path]) => stepsAt.get(path)?.op === "Const") || hits.length && hits.every(({ op }) => op === "Const"));
+  seek("shared");
+  expect("`shared` finds weights, the largest first", hits.every(({ op, text, bytes }, at) => !/ shared /.test(text) || op === "Const" && bytes > 1 && bytes <= (hits[at - 1]?.bytes ?? bytes)));
+  expect("all layers of a finding are links", data.findings.every((finding) => !finding.layers?.length || findingItem(finding).querySelectorAll("details a").length === Math.min(PART, finding.layers.length)));
   seek("<1000GB");
   expect("the search takes sizes", hits.length || ![...entries].some((entry) => entry.bytes));
   const stored = data.map.flatMap((row) => row.weights)[0]?.element_type;
@@ -373,6 +378,7 @@
         expect(`${change.path}: both ends are in view`, seen.every(({ x, w }) => x * view.scale + view.x >= -1 && (x + w) * view.scale + view.x <= canvas.clientWidth + 1) || isPhone);
       }
     }
+    expect("operations of both sides are at the same lengths", !data.both || allGroups.every(({ was, least, macs }) => !was || was.least === least || !macs));
     const causes = data.changes.filter(({ follows }) => follows).slice(0, 3);
     expect("consequences are links", !data.both || causes.every((change) => changeItem(change).querySelectorAll("details a").length === change.consequences.length));
     expect("arrows to new layers are new", layers.every(({ only, before }) => !only || before.every(({ fate }) => fate === (only === SIDES.before ? "gone" : "new"))));

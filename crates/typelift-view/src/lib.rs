@@ -22,7 +22,8 @@ use serde::Serialize;
 use typelift::explain::blocks::Blocks;
 use typelift::explain::map::{PrecisionMap, Row};
 use typelift::explain::{ChangeKind, Consequence, Diff};
-use typelift::findings::{Diagnostic, LayerRef, Severity, Voice};
+use typelift::findings::{Code, Diagnostic, LayerRef, Severity, Voice};
+use typelift::ops::Requirements;
 use typelift::shape::Formulas;
 use typelift::{Model, Shapes};
 use typelift_run::execution::Ran;
@@ -192,6 +193,9 @@ struct Finding {
     producers: Vec<(String, String)>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
+    /// The paths of all layers that it concerns, if a terminal counts them in part.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    layers: Vec<String>,
 }
 
 /// Line of the summary of changes.
@@ -320,7 +324,7 @@ impl<'a> Page<'a> {
             constants: if is_whole { constants::constants(model, &graphs) } else { Vec::new() },
             made_by: model.made_by(),
             metadata: self.metadata(),
-            findings: found.iter().take(MOST).map(|diagnostic| finding(diagnostic, self.voice)).collect(),
+            findings: found.iter().take(MOST).map(|diagnostic| finding(model, diagnostic, self.voice)).collect(),
             more_findings: found.len().saturating_sub(MOST),
             story: changes.story,
             changes: changes.list,
@@ -430,7 +434,27 @@ fn change(change: &typelift::explain::Change, group: usize) -> Change<'_> {
     }
 }
 
-fn finding(diagnostic: &Diagnostic, voice: Voice<'_>) -> Finding {
+/// The paths of the layers that require the newest release.
+fn requiring(model: &Model) -> Vec<String> {
+    let mut newest = (None, Vec::new());
+    for (place, graph) in model.walk() {
+        let requirements = Requirements::new(graph);
+        for layer in graph.layers() {
+            let Some(release) = requirements.of(layer).map(|it| it.release).max() else { continue };
+            if newest.0 < Some(release) {
+                newest = (Some(release), Vec::new());
+            }
+            if newest.0 == Some(release) {
+                newest.1.push(graphs::path(&place, layer).into_owned());
+            }
+        }
+    }
+    newest.1.truncate(MOST);
+    newest.1
+}
+
+fn finding(model: &Model, diagnostic: &Diagnostic, voice: Voice<'_>) -> Finding {
+    let is_counted = diagnostic.code == Code::RequiredRelease && diagnostic.labels.len() > 1;
     let path = diagnostic.layer.as_ref().map(LayerRef::full_name);
     Finding {
         code: diagnostic.code.name(),
@@ -444,6 +468,7 @@ fn finding(diagnostic: &Diagnostic, voice: Voice<'_>) -> Finding {
             .map(|it| (brief(&it.to_string()).into_owned(), it.layer.full_name()))
             .collect(),
         notes: diagnostic.notes.iter().map(|note| brief(&note.to_string()).into_owned()).collect(),
+        layers: if is_counted { requiring(model) } else { Vec::new() },
     }
 }
 

@@ -265,7 +265,7 @@ function gather(graph) {
 }
 data.graphs.forEach(gather);
 // Layers whose number of operations depends on lengths.
-const openMacs = layers.filter(({ least }) => least).map((node) => ({ node, macs: node.macs ?? 0, products: macsProducts(node) }));
+const openMacs = layers.flatMap((node) => [node, ...(node.was ? [node.was] : [])]).filter(({ least }) => least).map((node) => ({ node, macs: node.macs ?? 0, products: macsProducts(node) }));
 const allGroups = data.graphs.flatMap(({ groups }) => groups), countedLengths = leaders([...openMacs.map(({ products }) => products || []), ...allGroups.flatMap(({ formula }) => formula ?? [])]);
 const openGroups = allGroups.filter(({ least, formula }) => formula || least && openMacs.length);
 // Also the lengths that only shapes have.
@@ -279,8 +279,9 @@ function countMacs() {
     const count = group.formula ? valueOf(group.formula) : NaN;
     if (!Number.isNaN(count)) { [group.macs, group.least] = [count, false]; continue; }
     if (data.outline) continue;
-    const own = group.members.filter(({ only }) => only !== SIDES.before || group.only === SIDES.before);
-    [group.macs, group.least] = [own.reduce((sum, { macs = 0 }) => sum + macs, 0), own.some(({ least }) => least)];
+    const sum = (group, own) => { [group.macs, group.least] = [own.reduce((sum, { macs = 0 }) => sum + macs, 0), own.some(({ least }) => least)]; };
+    sum(group, group.members.filter(({ only }) => only !== SIDES.before || group.only === SIDES.before));
+    if (group.was) sum(group.was, group.members.filter(({ only }) => only !== SIDES.after).map((node) => node.was ?? node));
   }
 }
 countMacs();

@@ -72,7 +72,7 @@ function boxSize(node) {
 // The facts on a closed group: what it stores and computes, and how it differs from its siblings.
 function groupLines(group, item = group) {
   const stored = group.weights?.reduce((sum, [, bytes]) => sum + bytes, 0) ?? 0;
-  const facts = [plural(group.layers, "layer"), stored ? size(stored) : null, group.macs && !openGroups.includes(group) ? operations(group) : null];
+  const facts = [plural(group.layers, "layer"), stored ? size(stored) : null, group.macs && (isNumeric || !openGroups.includes(item)) ? operations(group) : null];
   const list = [{ kind: "name", text: facts.filter(Boolean).join(" · ") }];
   const computed = computedIn(group).map(([type]) => type).join(", "), kept = (group.weights ?? []).map(([type]) => type).join(", ");
   const both = [kept ? `stored ${kept}` : "", computed ? computedWord + computed : ""].filter(Boolean).join(" · ");

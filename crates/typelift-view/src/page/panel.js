@@ -84,11 +84,11 @@ function copied(button, command) {
 }
 // A finding with its layers, producers and fixes. A command that fixes it can be copied.
 function findingItem(finding, ...where) {
-  const { severity, code, message, help, producers = [], notes = [] } = finding;
+  const { severity, code, message, help, producers = [], notes = [], layers: all = [] } = finding;
   const helpItem = ([words, command]) => make("div", { class: "help" }, `help: ${words}`, ...(command ? [" ", ...commandItem(command)] : []));
   return make("li", { class: "finding" }, make("b", { class: severity }, `${severity}[${code}] `), message, ...where,
     ...producers.map(([text, path]) => make("div", { class: "producer" }, text.replace(/ from .*/, " from "), reach(path, path, text.replace(/.* from /, "")))),
-    ...notes.map((text) => make("div", { class: "faint" }, text)), ...help.map(helpItem));
+    ...(all.length ? [make("details", {}, make("summary", {}, `${plural(all.length, "layer")} require it`), ...inParts(all, (path) => make("div", {}, reach(path, path, called(path)))))] : notes.map((text) => make("div", { class: "faint" }, text))), ...help.map(helpItem));
 }
 function findingList() {
   const order = ["error", "warning", "note"];
@@ -190,6 +190,7 @@ function mapPairs() {
   const item = ({ name, old, row, same }) => make("li", { class: "row" + (same ? "" : " differing") }, mapTitle({ ...(row ?? old), parts: [name], name, path: "" }), ...(changesIn(name) ? [make("span", { class: "faint" }, " " + plural(changesIn(name), "change"))] : []), ...(data.changes.some(({ bypassed }) => bypassed === name) ? [make("div", { class: "differs" }, "bypassed")] : []), make("div", { class: "pair" }, part(old, name, "before"), part(row, name, "after")));
   const changed = pairs.filter(({ same }) => !same), equal = pairs.filter(({ same }) => same);
   return [
+    ...lengthFields(),
     make("div", { class: "pair" }, make("b", {}, last(data.before)), make("b", {}, last(data.file))),
     make("ul", {}, ...changed.map(item)),
     make("details", changed.length ? {} : { open: "" }, make("summary", {}, `${plural(equal.length, "part")} without changes`), make("ul", {}, ...equal.map(item))),

@@ -17,15 +17,21 @@ for (const { path, op, types, item } of data.names) {
   const bytes = [...types.matchAll(/(\w+)(\[[^\]]*\])/g)].reduce((sum, [, type, shape]) => sum + (tensorBytes(type, shape) ?? 0), 0);
   entries.push({ item, path, op, bytes, constant: path, note: `${op} ${types}${sized(bytes)}`, text: `${path} ${op} ${types} ${{ Parameter: "input", Result: "output" }[op] ?? ""} ${foundAt(path)}` });
 }
+// Numbers and settings are no weights.
+function isWeight(op, own) {
+  const count = (lengthsOf(own) ?? []).reduce((all, length) => all * Number(length), 1);
+  return op === "Const" && count >= (/^(b?f|nf)\d/.test(own) ? 2 : 32);
+}
 const sharedBy = new Map();
 for (const { only, inputs } of layers) for (const path of only === SIDES.before ? [] : new Set(inputs.flatMap(({ held = [] }) => held))) sharedBy.set(path, (sharedBy.get(path) ?? 0) + 1);
 for (const [path, node] of holders) {
   const input = node.inputs.find((input) => input.held?.includes(path)) ?? node.was?.inputs.find((input) => input.held?.includes(path));
   const known = values.get(path), step = stepsAt.get(path), own = known?.text ?? (step ? step.type + (step.stored ?? "") : input?.text ?? "");
-  const bytes = known?.bytes ?? (step?.stored ? tensorBytes(step.type, step.stored) ?? 0 : 0);
-  const op = step?.op ?? "Const", isMain = op === "Const" && [undefined, path].includes(input?.parts?.[0]?.[0]);
+  const op = step?.op ?? "Const", stored = known?.bytes ?? (step?.stored ? tensorBytes(step.type, step.stored) ?? 0 : 0);
+  // The file stores no bytes of what it computes from constants.
+  const bytes = op === "Const" ? stored : 0, isMain = op === "Const" && [undefined, path].includes(input?.parts?.[0]?.[0]);
   // What is said of a weight, such as how it is quantized, concerns the constant that stores it.
-  entries.push({ item: node, path, op, id: step?.id, bytes, step, constant: path, note: `${op} ${own}${sized(bytes)} in ${sharedBy.get(path) > 1 ? `${sharedBy.get(path)} layers` : `${node.op} ${labelOf(node)}`}`, text: `${path} ${op === "Const" ? "constant" : op} ${own} ${isMain ? (input?.text ?? "").replace(/ \([^)]*→[^)]*\)/, "") : ""} ${sharedBy.get(path) > 1 ? "shared" : ""} ${foundAt(path)}` });
+  entries.push({ item: node, path, op, id: step?.id, bytes, step, constant: path, note: `${op} ${own}${sized(stored)} in ${sharedBy.get(path) > 1 ? `${sharedBy.get(path)} layers` : `${node.op} ${labelOf(node)}`}`, text: `${path} ${op === "Const" ? "constant" : op} ${own} ${isMain ? (input?.text ?? "").replace(/ \([^)]*→[^)]*\)/, "") : ""} ${sharedBy.get(path) > 1 && isWeight(op, own) ? "shared" : ""} ${foundAt(path)}` });
 }
 for (const entry of entries) entry.lower = entry.text.toLowerCase();
 
@@ -33,7 +39,8 @@ const UNITS = { "": 1, b: 1, kb: 1e3, mb: 1e6, gb: 1e9, k: 1e3, m: 1e6, g: 1e9, 
 const measureOf = (word) => /s$/i.test(word) ? "us" : "bytes";
 /** Returns the test of one word: `>10MB`, `>100us`, `op:MatMul`, `id:601`, `[24,16]`, `/^model.*Add$/`, `layers\.1\d`, or plain text. */
 function testOf(word) {
-  const [, key, value] = word.match(/^(op|type|id|name):(.+)$/i) ?? [], wanted = value?.toLowerCase();
+  // The name of this operation in its file is Const.
+  const [, key, value] = word.match(/^(op|type|id|name):(.+)$/i) ?? [], wanted = value?.toLowerCase().replace(/^constant$/, "const");
   if (key) return { op: ({ op = "" }) => op.toLowerCase() === wanted, type: ({ op = "" }) => op.toLowerCase() === wanted, id: ({ id }) => String(id) === wanted, name: ({ path }) => path.toLowerCase().includes(wanted) }[key.toLowerCase()];
   // A shape, in which `?` is any dimension. The search has taken its spaces out.
   if (/^\[[^[\]^]*\]$/.test(word)) {
@@ -58,7 +65,7 @@ function testOf(word) {
 let hits = [], chosen = 0;
 function search(most = SHOWN_HITS) {
   const asked = by("search").value.trim().replace(/\[[^\]]*\]/g, (shape) => shape.replace(/\s/g, "")), words = asked.split(/\s+/).filter(Boolean), tests = words.map(testOf);
-  const sizes = words.filter((word) => /^[<>]/.test(word)), bySize = sizes.length > 0, wantedTypes = words.filter((word) => COLORS[word.toLowerCase()]);
+  const sizes = words.filter((word) => /^[<>]/.test(word)), bySize = sizes.length > 0 || words.includes("shared"), wantedTypes = words.filter((word) => COLORS[word.toLowerCase()]);
   // A type is that of the tensor itself. Blocks that have it come last.
   const isOwn = ({ item, constant, note }) => item.kind === "group" && !constant || wantedTypes.every((type) => new RegExp(`\\b${type}\\b`, "i").test(note.split(" in ")[0]));
   const all = words.length ? entries.filter((entry) => tests.every((test) => test(entry)) && isOwn(entry)) : [];
@@ -75,7 +82,7 @@ function search(most = SHOWN_HITS) {
     return at < 0 ? words.some((word) => word.toLowerCase() === op?.toLowerCase()) ? 2 : 3 : /[\d]/.test(name[at + wanted.length] ?? "") && /\d$/.test(wanted) ? 2 : 1;
   };
   const ranks = new Map(all.map((entry) => [entry, rank(entry)]));
-  all.sort((a, b) => bySize ? b[measureOf(sizes[0])] - a[measureOf(sizes[0])] : ranks.get(a) - ranks.get(b));
+  all.sort((a, b) => bySize ? b[measureOf(sizes[0] ?? "B")] - a[measureOf(sizes[0] ?? "B")] : ranks.get(a) - ranks.get(b));
   hits = all.slice(0, most);
   chosen = 0;
   by("hits").hidden = !words.length;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use typelift::Model;
-use typelift::explain::map::PrecisionMap;
+use typelift::explain::map::{PrecisionMap, ValuePath};
 
 use crate::models::models;
 
@@ -108,4 +108,23 @@ fn converts_between_positions_and_indices_are_converts_of_indices() {
     let (graph, ways) = (model.graph(), typelift::explain::map::Ways::new(model.graph()));
     let is_index = |name: &str| ways.converts_indices(graph.layer(graph.find(name).unwrap()).unwrap());
     assert_eq!(["f", "b", "d"].map(is_index), [true, true, false]);
+}
+
+/// The path of a broadcast number led through its target shape, which has more values than it.
+#[test]
+fn a_path_does_not_lead_through_a_shape_or_an_index() {
+    let mut model = Model::from_text(
+        "x = Parameter : f32[?,8]\nc = Const([1, 2, 3, 4, 5, 6, 7, 8]) : f32[1,8]\nk = Const([0]) : f32[1]\n\
+         of_c = ShapeOf(c) {output_type=i64}\nstored = Broadcast(k, of_c)\na = Add(x, stored)\n\
+         of_x = ShapeOf(x) {output_type=i64}\nopen = Broadcast(k, of_x)\nb = Add(a, open)\n\
+         table = Const([5, 6]) : f32[2]\nat = Const([0, 1, 1, 0, 0, 1, 1, 0]) : i64[8]\nzero = Const(0) : i64[]\n\
+         picked = Gather(table, at, zero)\nd = Add(b, picked)\ny = Result(d)\n",
+    )
+    .unwrap();
+    assert_eq!(typelift::infer(&mut model), []);
+    for (name, wanted) in [("stored", "k stored a"), ("open", "k open b"), ("picked", "table picked d")] {
+        let path = ValuePath::new(&model, name).unwrap();
+        let names: Vec<&str> = path.steps.iter().map(|step| step.layer.name.as_str()).collect();
+        assert_eq!(names.join(" "), wanted);
+    }
 }

@@ -12,7 +12,7 @@ use crate::base::hash::{HashMap, HashSet};
 use crate::base::span::Lines;
 use crate::explain::stats::name_of;
 use crate::findings::LayerRef;
-use crate::infer::blocks::{Indices, Role, StoredPaths, in_order, roles, values};
+use crate::infer::blocks::{Indices, Role, StoredPaths, gives_values, in_order, roles, values};
 use crate::model::graph::{FindError, Graph, Layer, LayerId, LayerMap, Model, Output};
 use crate::model::shape::Shape;
 use crate::ops::{self, Conversion, Effect, LayerKind};
@@ -159,9 +159,10 @@ pub struct Ways<'a> {
 }
 
 /// Start of a path, the preferred kind first: the nearest matrix of weights, the largest vector, the nearest
-/// Parameter.
+/// Parameter, a number that is all that a layer broadcasts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum PathStart {
+    Number,
     Parameter { near: std::cmp::Reverse<usize> },
     Vector { size: u64, near: std::cmp::Reverse<usize> },
     Matrix { near: std::cmp::Reverse<usize>, size: u64 },
@@ -171,6 +172,7 @@ impl PathStart {
     fn further(self) -> Self {
         let add = |near: std::cmp::Reverse<usize>| std::cmp::Reverse(near.0 + 1);
         match self {
+            Self::Number => Self::Number,
             Self::Parameter { near } => Self::Parameter { near: add(near) },
             Self::Vector { size, near } => Self::Vector { size, near: add(near) },
             Self::Matrix { near, size } => Self::Matrix { near: add(near), size },
@@ -192,24 +194,30 @@ impl<'a> Ways<'a> {
         let mut sources = LayerMap::<PathStart>::new(graph);
         for layer in in_order(graph) {
             let role = ways.role(layer.id());
-            let feeds = graph.feeds(layer.id());
-            let feeds = feeds.into_iter().flatten().map(|(producer, port)| (producer, producer.id().output(port)));
+            let all = graph.feeds(layer.id());
+            let feeds = all.iter().copied().enumerate();
+            let feeds = feeds.filter_map(|(input, feed)| Some((input, feed?.0, feed?.0.id().output(feed?.1))));
             let best = match role {
                 Some(Role::Stored) => {
                     let before = stored.before(layer.id());
-                    feeds.filter(|(producer, _)| before == Some(producer.id())).map(|(_, from)| (None, from)).next()
+                    feeds.filter(|(_, it, _)| before == Some(it.id())).map(|(.., from)| (None, from)).next()
                 }
                 _ => {
-                    let known = feeds.filter_map(|(producer, from)| {
+                    let gives_stored = |(input, feed): (usize, &Option<(&Layer, usize)>)| {
+                        let role = feed.and_then(|(from, _)| ways.role(from.id()));
+                        role == Some(Role::Stored) || !gives_values(layer, input)
+                    };
+                    let number = || all.iter().enumerate().all(gives_stored).then_some(PathStart::Number);
+                    let known = feeds.filter_map(|(input, producer, from)| {
                         let source = match ways.role(producer.id()) {
-                            Some(Role::Stored) => ways.worth(stored.path(producer.id()).first()?, from),
+                            Some(Role::Stored) => ways.worth(stored.path(producer.id()).first()?, from).or_else(number),
                             Some(Role::Shape) if role != Some(Role::Shape) => None,
                             _ => sources.get(producer.id()).copied().map(PathStart::further),
                         };
-                        Some((Some(source?), from))
+                        Some((gives_values(layer, input), (Some(source?), from)))
                     });
-                    // Of equally good starts the first is used.
-                    known.rev().max_by_key(|(source, _)| *source)
+                    // Of equally good starts the first is used. A shape or an index is the last resort.
+                    known.rev().max_by_key(|(gives, (source, _))| (*gives, *source)).map(|(_, best)| best)
                 }
             };
             let own = (ops::kind(layer) == LayerKind::Parameter)
@@ -233,14 +241,14 @@ impl<'a> Ways<'a> {
     }
 
     /// Returns the next tensor on the path, of the user with the lowest id. Converts are preferred, unless the tensor
-    /// depends only on constants.
+    /// depends only on constants. A use as a shape or an index is the last resort.
     /// `None` if only Results use it.
     pub fn next(&self, tensor: Output) -> Option<Output> {
         self.next.get_or_init(|| self.find_next()).get(&tensor).copied()
     }
 
     fn find_next(&self) -> HashMap<Output, Output> {
-        let mut next = HashMap::<Output, (bool, LayerId)>::default();
+        let mut next = HashMap::<Output, ([bool; 2], LayerId)>::default();
         for layer in self.graph.unordered() {
             for (port, input) in self.graph.uses(layer.id()) {
                 let tensor = layer.id().output(port);
@@ -248,7 +256,7 @@ impl<'a> Ways<'a> {
                     continue;
                 };
                 let converts = !self.is_stored(tensor) && ops::conversion(self.graph, user).is_some();
-                let found = (!converts, user.id());
+                let found = ([!gives_values(user, input.port), !converts], user.id());
                 next.entry(tensor).and_modify(|known| *known = found.min(*known)).or_insert(found);
             }
         }

@@ -21,7 +21,7 @@ use crate::ops::{self, LayerKind};
 pub(crate) use names::{Names, SEPARATORS, module_of, number_of, plain};
 
 pub(crate) use parts::{NAMELESS, parts};
-pub(crate) use roles::{Indices, in_order};
+pub(crate) use roles::{Indices, gives_values, in_order};
 pub(crate) use roles::{Role, roles};
 pub(crate) use weights::{FEW_VALUES, StoredPaths, values};
 

@@ -79,11 +79,7 @@ impl Indices {
         for layer in order.into_iter().rev().filter(|layer| gives_integers(layer)) {
             let selects = |(_, input): (usize, Input)| {
                 found.get(input.layer).is_some()
-                    || graph.layer(input.layer).is_some_and(|user| {
-                        let is_place =
-                            !matches!(use_of_values(user, input.port), UseOfValues::Passed | UseOfValues::Computed);
-                        is_place || user.operation().is_some_and(|it| it.shaping.contains(&input.port))
-                    })
+                    || graph.layer(input.layer).is_some_and(|user| !gives_values(user, input.port))
             };
             let mut uses = graph.uses(layer.id()).peekable();
             let is_condition = layer.outputs().iter().all(|port| port.element_type() == ElementType::Boolean);
@@ -109,6 +105,12 @@ impl Indices {
 fn brings_values(layer: &Layer) -> bool {
     let is_random = ["RandomUniform", "Multinomial"].contains(&layer.operation().map_or("", |it| it.name));
     is_random || ops::kind(layer) == LayerKind::ReadValue || !layer.bodies().is_empty()
+}
+
+/// True for an input whose values go into those of the layer. Those of a target shape, of indices and of ShapeOf do not.
+pub(crate) fn gives_values(layer: &Layer, input: usize) -> bool {
+    let is_shaping = layer.operation().is_some_and(|it| it.shaping.contains(&input));
+    !is_shaping && matches!(use_of_values(layer, input), UseOfValues::Passed | UseOfValues::Computed)
 }
 
 fn gives_integers(layer: &Layer) -> bool {

@@ -1,6 +1,6 @@
 //! Paths of stored weights: the layers from a constant to a value that is computed from constants alone.
 
-use super::roles::{Role, in_order};
+use super::roles::{Role, gives_values, in_order};
 use crate::model::graph::{Graph, Layer, LayerId, LayerMap};
 
 /// Number of values below which a constant is a setting or a scale instead of weights.
@@ -18,11 +18,14 @@ impl<'a> StoredPaths<'a> {
     pub(crate) fn new(graph: &'a Graph, roles: &LayerMap<Role>) -> Self {
         let mut sources = LayerMap::<(u64, Option<LayerId>)>::new(graph);
         for layer in in_order(graph).into_iter().filter(|layer| roles.get(layer.id()) == Some(&Role::Stored)) {
-            let producers = graph.feeds(layer.id()).into_iter().flatten().map(|(producer, _)| producer.id());
-            let known = producers.rev().filter_map(|id| Some((sources.get(id)?.0, Some(id))));
+            let feeds = graph.feeds(layer.id()).into_iter().enumerate();
+            let known = feeds.rev().filter_map(|(input, feed)| {
+                let id = feed?.0.id();
+                Some((gives_values(layer, input), (sources.get(id)?.0, Some(id))))
+            });
             // Of equally large constants, that of the first input is on the path.
-            let best = known.max_by_key(|(size, _)| *size).unwrap_or((values(layer), None));
-            sources.insert(layer.id(), best);
+            let best = known.max_by_key(|(gives, (size, _))| (*gives, *size));
+            sources.insert(layer.id(), best.map_or((values(layer), None), |(_, source)| source));
         }
         Self { graph, sources }
     }
