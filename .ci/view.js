@@ -472,6 +472,8 @@
   }
   expect("a shape without room keeps its numbers", shorter("f32[max(batch, types), past + seq, 16]", 14) === "f32[…, …, 16]" && shorter("f32[?,16]", 14) === "f32[?,16]");
   expect("producers are links", data.findings.every(({ producers = [] }) => producers.every(([, path]) => find(path))) || errors);
+  const words = changeSides({ kind: "attribute", before: "true", after: "false" }).map((line) => line.querySelector("b")?.textContent);
+  expect("words differ as a whole", words.join() === ",true,false");
   // What differs between two blocks was one long line, and only on the first of them.
   expect("each difference of two blocks has its line", differLines(["a.0 and a.1 differ from each other: 1 and 0 Swish; 2 and 3 Add"]).map(({ textContent }) => textContent).join("|") === "a.0 and a.1 differ from each other: 1 and 0 Swish;|2 and 3 Add");
   const pair = [{ name: "m.a.0", number: 0, differs: ["a.0 and a.1 differ from each other: wiring"] }, { name: "m.a.1", number: 1, differs: [] }], family = { groups: pair };

@@ -180,7 +180,7 @@ function groupFacts(group) {
     make("div", { class: "faint" }, [plural(group.layers, "layer"), group.parameters ? `${grouped(group.parameters)} parameters` : null, group.macs ? operations(group) + (openGroups.includes(group) ? atLengths(countedLengths) : "") : null].filter(Boolean).join(" · ")),
     ...(weights.length ? [precisions(weights), make("div", { class: "mono" }, `stored ${size(sum)}: ${weights.map((weight) => `${weight.element_type} ${size(weight.bytes)}`).join(", ")}`)] : []),
     ...(computed ? [make("div", { class: "mono" }, computedWord + computed)] : []),
-    ...differLines(group.differs ?? []),
+    ...differLines(group.differs ?? [], group.path),
   ];
 }
 function groupDetails(group) {
@@ -190,7 +190,7 @@ function groupDetails(group) {
   const closed = data.names.filter((name) => name.item === group).map((name) => make("li", {}, reach(name.path), " ", make("code", { class: "faint" }, cut(`${name.op} ${name.types}`, 40))));
   const inner = data.outline ? closed : group.items.map((item) => make("li", {}, link({ title: item.path }, item.path, () => go(item), item.kind === "group" ? groupName(item) : `${item.op} ${labelOf(item)}`), " ", make("code", { class: "faint" }, item.kind === "group" ? plural(item.layers, "layer") : cut(types(item), 40))));
   return [
-    ...groupFacts(group), ...differLines(saidBySibling(group)), ...ranGroup(group), make("p", { class: "buttons" }, ...(opens(group) ? [make("button", { onclick: () => flip(group) }, group.open ? "Close" : "Open")] : []), ...(at >= 0 ? beside : [])),
+    ...groupFacts(group), ...differLines(saidBySibling(group), group.path), ...ranGroup(group), make("p", { class: "buttons" }, ...(opens(group) ? [make("button", { onclick: () => flip(group) }, group.open ? "Close" : "Open")] : []), ...(at >= 0 ? beside : [])),
     reachButtons(), ...listed("Changed", changes.slice(0, 40).map(changeItem)), ...listed("Inside", inner.slice(0, 400)),
   ];
 }

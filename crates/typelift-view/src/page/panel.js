@@ -17,6 +17,9 @@ function changeSides({ kind, subject = "", before, after, figures, worst = [] })
   let start = 0, end = 0;
   while (start < Math.min(one.length, other.length) && one[start] === other[start]) start++;
   while (end < Math.min(one.length, other.length) - start && one.at(-1 - end) === other.at(-1 - end)) end++;
+  // Words differ as a whole: `true` and `false`.
+  while (start && /\w/.test(one[start - 1]) && /\w/.test((one[start] ?? "") + (other[start] ?? ""))) start--;
+  while (end && /\w/.test(one.at(-end)) && /\w/.test((one.at(-1 - end) ?? "") + (other.at(-1 - end) ?? ""))) end--;
   const line = (text, kind) => make("div", { class: "mono side-" + kind }, make("span", { class: "sign " + kind }, sign(kind)), make("span", { class: "faint" }, text.slice(0, start)), make("b", {}, text.slice(start, text.length - end)), make("span", { class: "faint" }, text.slice(text.length - end)));
   return [make("div", { class: "faint" }, what + (figures ? `: ${figures}` : "")), ...(one === other ? [make("div", { class: "mono" }, one)] : [line(one, "removed"), line(other, "added")]), ...details3(worst, "mono")];
 }
@@ -142,7 +145,12 @@ const details3 = (lines, kind) => [...lines.slice(0, SHOWN_PATHS).map((text) => 
 // Stages that all differ from each other are no warning.
 const differsClass = (text) => /^[^;]* differ from each other: /.test(text) ? "faint" : "differs";
 // The differences from siblings in lines. Those of siblings that all differ from each other are in one text.
-const differLines = (texts) => details3(texts.flatMap((text) => differsClass(text) === "faint" ? text.split(/(?<=;) /) : [text]).map(ofModel), texts.length ? differsClass(texts[0]) : "");
+const differLines = (texts, block = "") => details3(texts.flatMap((text) => differsClass(text) === "faint" ? text.split(/(?<=;) /) : [text]).map((text) => withLinks(ofModel(text), block)), texts.length ? differsClass(texts[0]) : "");
+// A text with links to the layers that it names, by their path or by what follows the name of their block.
+const withLinks = (text, block) => make("span", {}, ...text.split("`").map((part, at) => {
+  const path = at % 2 ? [part, `${block}.${part}`, `${block}/${part}`].find((path) => find(path)) : undefined;
+  return path === undefined ? at % 2 ? `\`${part}\`` : part : reach(path, path, part);
+}));
 // The same for a block whose sibling says it.
 function saidBySibling(group) {
   const [name, stem] = group.name.match(/([^./]*)[./ ]\d+$/) ?? [], others = name ? group.graph.groups.filter((other) => other !== group && other.parent === group.parent && other.number !== undefined) : [];
@@ -162,7 +170,7 @@ function mapRow(row) {
     ...(row.marks ? [make("div", {}, `${plural(row.marks, "layer")} marked to keep precision`)] : []),
     ...(row.errors ? [make("div", { class: "error" }, plural(row.errors, "error"))] : []),
     ...(row.warnings ? [make("div", { class: "warning" }, plural(row.warnings, "warning"))] : []),
-    ...differLines(row.differs),
+    ...differLines(row.differs, row.parts[0]),
     ...modulesOf(row),
   ];
   return make("li", { class: "row" + (row.differs.length && differsClass(row.differs[0]) !== "faint" ? " differing" : "") }, mapTitle(row), make("span", { class: "faint" }, ` ${row.blocks > 1 ? `${row.blocks} blocks, ` : ""}${layersOf(row)}`), ...facts(row), ...notes);
