@@ -96,7 +96,9 @@ function inputItem(node, input, constant) {
   const [first] = input.held ?? [], producer = input.from && producerOf(node, input);
   const subject = producer ? reachNode(producer) : input.from ? reach(input.from, input.from, called(input.from)) : make("span", { class: "faint" }, input.of ? "computed of the shape of " : "constant");
   const inner = [...outerInputs].filter(([, outer]) => outer === input).map(([path]) => path);
-  return make("li", {}, input.name ? `${input.name}: ` : node.inputs.length > 1 && node.inputs.includes(input) ? `${node.inputs.indexOf(input)}: ` : "", subject, ...(first && !input.of ? [" ", ...pathLink(stepsAt.get(first), "path")] : []), ...(input.of ?? []).flatMap((path) => [reach(path, path, last(path)), " "]), " ", make("code", {}, input.text), ...inNumbers(input.text), ...inner.flatMap((path) => [" → ", reach(path, path, last(path))]), ...storedValues(input, constant));
+  // The first input has no name of its own where the others have one.
+  const at = node.inputs.indexOf(input), role = input.name ?? (node.inputs.length < 2 || at < 0 ? "" : at === 0 && node.inputs[1].name ? "data" : String(at));
+  return make("li", {}, role ? `${role}: ` : "", subject, ...(first && !input.of ? [" ", ...pathLink(stepsAt.get(first), "path")] : []), ...(input.of ?? []).flatMap((path) => [reach(path, path, last(path)), " "]), " ", make("code", {}, input.text), ...inNumbers(input.text), ...inner.flatMap((path) => [" → ", reach(path, path, last(path))]), ...storedValues(input, constant));
 }
 
 // The shape at the lengths that are set.
@@ -140,7 +142,7 @@ function closedLayer(layer) {
 // A layer without a box, which its consumer stands for.
 function foldedLayer(path, item) {
   const step = isHeld(path) && stepsAt.get(path);
-  return step ? [make("div", { class: "closed" }, make("b", {}, path), make("div", { class: "mono" }, `${step.op} ${step.type}${step.stored ?? ""}`), make("div", {}, "used by ", ...layers.filter(({ inputs }) => inputs.some(({ held = [] }) => held.includes(path))).slice(0, 12).flatMap((user, at) => [at ? ", " : "", reachNode(user)])), make("div", { class: "faint" }, `It has no box. All below is of ${nameOf(item)}.`), ...pathLink(step, "path of its value"))] : [];
+  return step ? [make("div", { class: "closed" }, make("b", {}, path), make("div", { class: "mono" }, `${step.op} ${step.type}${step.stored ?? ""}`), ...(step.loses === undefined ? [] : [make("div", { class: step.loses === "exact" ? "" : "warning" }, `${data.steps[step.before]?.type ?? "?"} → ${step.type}: ${step.loses === "exact" ? "keeps every value" : step.loses}`)]), make("div", {}, "used by ", ...layers.filter(({ inputs }) => inputs.some(({ held = [] }) => held.includes(path))).slice(0, 12).flatMap((user, at) => [at ? ", " : "", reachNode(user)])), make("div", { class: "faint" }, `It has no box. All below is of ${nameOf(item)}.`), ...pathLink(step, "path of its value"))] : [];
 }
 // The groups around an item, as links.
 function trail(item) {

@@ -121,14 +121,14 @@ function computedOf(row) {
   return counts;
 }
 const computes = (row) => Object.entries(computedOf(row)).map(([type, count]) => `${type} ${grouped(count)}`).join(", ");
-const stores = (row) => row.weights.map((weight) => `${weight.element_type} ${size(weight.bytes)}`).join(", ");
+const stores = (row) => row.weights.filter(({ bytes }) => bytes).map((weight) => `${weight.element_type} ${size(weight.bytes)}`).join(", ");
 // The types in which a block stores and computes.
 // Constants that other blocks use too are in the last rows.
 function sharedIn(row) {
   const whole = row.parts.reduce((sum, path) => sum + (blockAt.get(path)?.weights ?? []).reduce((sum, [, bytes]) => sum + bytes, 0), 0), own = row.weights.reduce((sum, { bytes }) => sum + bytes, 0);
   return whole > own && own > 0 ? `, and ${size(whole - own)} that other parts use too` : "";
 }
-const facts = (row) => [...(row.weights.length ? [precisions(row.weights), make("div", { class: "mono" }, "stored " + stores(row) + (row.parts.length > 1 || data.before ? "" : sharedIn(row)))] : []), ...(computes(row) ? [make("div", { class: "mono" }, computedWord + computes(row))] : [])];
+const facts = (row) => [...(row.weights.some(({ bytes }) => bytes) ? [precisions(row.weights), make("div", { class: "mono" }, "stored " + stores(row) + (row.parts.length > 1 || data.before ? "" : sharedIn(row)))] : []), ...(computes(row) ? [make("div", { class: "mono" }, computedWord + computes(row))] : [])];
 const rowName = (row) => (row.path ? row.path + "/" : "") + row.name;
 // Shows the block, or the first layer of a row without one.
 function mapTitle(row) {

@@ -89,7 +89,8 @@ function search(most = SHOWN_HITS) {
   by("search").setAttribute("aria-expanded", String(words.length > 0));
   const rows = hits.map((hit, at) => make("li", { role: "option", "aria-selected": String(at === 0), onclick: () => jump(at) }, brief(hit.path), " ", make("small", {}, shortName(hit.note, 80))));
   const idle = (text) => make("li", { role: "option", "aria-selected": "false", "aria-disabled": "true", class: "faint" }, text);
-  if (all.length > hits.length) rows.push(make("li", { role: "option", "aria-selected": "false", class: "faint", onclick: () => search(4 * most) }, `${hits.length} of ${grouped(all.length)}: add a word, or show more`));
+  const blocks = all.filter(({ item, constant }) => item.kind === "group" && !constant).length;
+  if (all.length > hits.length) rows.push(make("li", { role: "option", "aria-selected": "false", class: "faint", onclick: () => search(4 * most) }, `${hits.length} of ${grouped(all.length)}${blocks && blocks < all.length ? ` (${plural(all.length - blocks, "layer")} and ${plural(blocks, "block")})` : ""}: add a word, or show more`));
   by("hits").replaceChildren(...(rows.length ? rows : [idle("nothing found; try a part of a name, a type, .*, >1MB")]));
 }
 function jump(at) {

@@ -136,8 +136,9 @@ impl fmt::Display for Rule {
             Self::Attribute(setting) => write!(f, "attribute {setting}"),
             Self::Input { input } => write!(f, "the type of input {input}"),
             Self::Common { inputs } => {
-                let inputs = inputs.iter().map(ToString::to_string).collect();
-                write!(f, "the common type of inputs {}", list(inputs, "and"))
+                let mut inputs = inputs.clone();
+                inputs.sort_unstable();
+                write!(f, "the common type of inputs {}", list(inputs.iter().map(ToString::to_string).collect(), "and"))
             }
             Self::Promotion { steps, attributes } => {
                 f.write_str(&steps.join("; "))?;
