@@ -1,5 +1,8 @@
 //! Statements with the signs of another notation, such as `tap x -> y`.
 
+use std::path::Path;
+
+use typelift::Model;
 use typelift::rewrite::Script;
 
 use super::Asked;
@@ -17,10 +20,16 @@ impl Asked<'_> {
         if Script::form(word).is_none() && self.ends("").iter().any(|(name, _)| name == word) {
             return self.reformed(&format!("input {text}"));
         }
-        let rest = rest.split(' ').map(|word| self.port(word)).collect::<Vec<_>>().join(" ");
+        let mut rest = rest.split(' ').map(|word| self.port(word)).collect::<Vec<_>>().join(" ");
+        // A layer stands for its constant.
+        if let Some((layer, constant)) =
+            rest.split(' ').next().filter(|_| word == "set").and_then(|it| Some((it, self.constant_of(it)?)))
+        {
+            rest = rest.replacen(layer, &constant, 1);
+        }
         let forms = Script::form(word).unwrap_or_default().split('`').filter_map(|form| form.strip_prefix(word));
         let lines = forms.flat_map(whole).filter_map(|form| self.in_form(&form, rest.trim())).flatten();
-        lines.map(|line| format!("rewrite -e '{word} {line}'")).collect()
+        lines.map(|line| format!("rewrite -e '{}'", format!("{word} {line}").trim_end())).collect()
     }
 
     /// The words of a statement in the places of its form, with each value that may be meant.
@@ -30,10 +39,12 @@ impl Asked<'_> {
         let is_part = |word: &str| parts.iter().any(|part| is_place(part) && part.to_lowercase() == word);
         let is_own = |word: &str| self.model().is_some_and(|model| model.find(word).is_ok());
         let typed = tokens(text).into_iter().flat_map(|word| if is_own(word) { vec![word] } else { ends(word) });
-        let mut typed =
-            typed.filter(|word| is_own(word) || !SIGNS.contains(word) && !is_part(word) && !is_filler(word));
+        let mut typed = typed.filter(|word| {
+            is_own(word) || !SIGNS.contains(word) && !is_part(word) && (!is_filler(word) || *word == "from")
+        });
         let (mut line, mut values) = (String::new(), vec![String::new()]);
         for (at, part) in parts.iter().enumerate() {
+            let mut other = None;
             let (mut is_last, mut word) = (at + 1 == parts.len(), *part);
             if !SIGNS.contains(part) && *part != "…" {
                 word = typed.next()?;
@@ -50,6 +61,9 @@ impl Asked<'_> {
                     "LAYOUT" | "VALUE" if is_last => values = vec![rest.to_owned()],
                     "NEW" | "NAME" if is_last && rest.contains([';', ',']) => return None,
                     "NEW" | "NAME" if is_last => values = vec![quoted(rest.trim_matches(['"', '\'']))],
+                    "KEY/KEY" => other = Some(word.replace('.', "/")),
+                    "FILE.xml" => other = Some(self.beside(word)),
+                    "INPUT" | "OUTPUT" if !is_own(word) => other = Some(format!("{word}*")),
                     _ if is_place(part) => {}
                     _ if element_type(word).is_ok_and(|ty| ty.to_string() == *part) => word = part,
                     _ if word.trim_end_matches('s') == part.trim_end_matches('s') => word = part,
@@ -60,6 +74,7 @@ impl Asked<'_> {
                     break;
                 }
             }
+            let word = other.as_deref().unwrap_or(word);
             let is_name = is_place(part) && !part.contains('.');
             line += &format!("{} ", if is_name { quoted(word.trim_matches(['"', '\''])) } else { word.to_owned() });
         }
@@ -76,13 +91,49 @@ impl Asked<'_> {
             "zeros" | "false" => "0",
             _ => text,
         };
-        [number.to_owned()].into_iter().chain(self.of_rank(end, number).filter(|_| !number.contains('['))).collect()
+        let own = if number.contains('[') { self.by_channel(end, number) } else { self.of_rank(end, number) };
+        [number.to_owned()].into_iter().chain(own).collect()
+    }
+
+    /// An expression with the lists of numbers at the axis of an input that has as many: `reshape([1,2,3], [1,3,1,1])`.
+    fn by_channel(&self, start: &str, text: &str) -> Option<String> {
+        let name = start.trim_end_matches(" : ");
+        let (_, dims) = self.ends("").into_iter().find(|(own, _)| own == name)?;
+        let mut parts = text.split('[');
+        let mut whole = parts.next()?.to_owned();
+        for part in parts {
+            let (list, rest) = part.split_once(']')?;
+            let size = list.split(',').count().to_string();
+            let axis = dims.iter().position(|dim| *dim == size)?;
+            let ones: Vec<_> = (0..dims.len()).map(|at| if at == axis { &*size } else { "1" }).collect();
+            whole += &format!("reshape([{list}], [{}]){rest}", ones.join(","));
+        }
+        Some(whole)
+    }
+
+    /// The only constant that a layer computes from.
+    fn constant_of(&self, layer: &str) -> Option<String> {
+        let graph = self.model()?.graph();
+        let named = |id| graph.layer(id).filter(|it| it.operation().is_some_and(|it| it.name == "Constant"));
+        let own = graph.find(layer).ok().filter(|own| named(*own).is_none())?;
+        let mut constants = graph.producers(own).into_iter().flatten().filter_map(|output| named(output.layer));
+        let constant = constants.next()?.name().to_owned();
+        constants.next().is_none().then_some(constant)
+    }
+
+    /// A file that is missing where it was typed, if it is next to the model.
+    fn beside(&self, file: &str) -> String {
+        let near = self.models().first().map(|model| Path::new(model).with_file_name(file));
+        let near = near.filter(|near| !Path::new(file).exists() && near.exists());
+        near.map_or_else(|| file.to_owned(), |near| near.display().to_string())
     }
 
     /// An output of a layer as a statement takes it: `split.1` for `split:1` and `split[1]`.
     fn port(&self, word: &str) -> String {
         let port = word.trim_end_matches(']').split_once(['[', ':']).map(|(layer, port)| format!("{layer}.{port}"));
-        let is_port = |port: &String| self.model().is_some_and(|model| model.find(port).is_ok());
+        let has_ports = |(model, id): (&Model, _)| model.graph().layer(id).is_some_and(|it| it.outputs().len() > 1);
+        let is_port =
+            |port: &String| self.model().and_then(|it| Some((it, it.find(port).ok()?.1))).is_some_and(has_ports);
         port.filter(is_port).unwrap_or_else(|| word.to_owned())
     }
 

@@ -72,7 +72,7 @@ impl Asked<'_> {
         let is_typed = self.values().any(|value| value == wrong) && !self.rest().any(|word| word == wrong);
         let mut meant = self.statements(wrong.trim().trim_end_matches(';'));
         for separator in [";", " and ", ","] {
-            meant.extend(self.several(wrong.split(separator).map(str::trim).filter(|part| !part.is_empty())));
+            meant.extend(self.several(outside(wrong, separator)));
         }
         let asked = self.of_options();
         let mut lines = meant.iter().filter(|meant| !is_typed || **meant != format!("rewrite -e '{wrong}'"));
@@ -89,10 +89,10 @@ impl Asked<'_> {
     }
 
     /// The command for several statements. One without a word of its own begins as the first: `expose a and b`.
-    fn several<'t>(&self, parts: impl Iterator<Item = &'t str> + Clone) -> Option<String> {
-        let first = parts.clone().next()?.split(' ').next()?;
+    fn several(&self, parts: Vec<&str>) -> Option<String> {
+        let first = parts.first()?.split(' ').next()?;
         // `graph.cleanup()`.
-        let parts = parts.filter(|part| self.code_words(part).is_none_or(|words| !words.is_empty()));
+        let parts = parts.iter().filter(|part| self.code_words(part).is_none_or(|words| !words.is_empty()));
         let lines = parts.map(|part| self.stated(part).or_else(|| self.stated(&format!("{first} {part}"))));
         let lines = lines.collect::<Option<Vec<_>>>()?;
         Some(lines.join(" ").replace("' rewrite -e", "' -e")).filter(|line| !line.is_empty())
@@ -179,6 +179,19 @@ impl Asked<'_> {
         let layer = found.into_iter().find(Diagnostic::is_error).and_then(|error| Some(error.layer?.name));
         layer.map(|name| name.to_string()).or_else(|| Some(self.ends("output").into_iter().next()?.0))
     }
+}
+
+/// The parts of a text between separators. Those in brackets separate nothing.
+fn outside<'t>(text: &'t str, separator: &str) -> Vec<&'t str> {
+    let (mut parts, mut start) = (Vec::new(), 0);
+    for (at, _) in text.match_indices(separator).chain([(text.len(), "")]) {
+        let part = &text[start..at];
+        if part.matches(['[', '(']).count() <= part.matches([']', ')']).count() {
+            parts.extend(Some(part.trim()).filter(|part| !part.is_empty()));
+            start = (at + separator.len()).min(text.len());
+        }
+    }
+    parts
 }
 
 /// A statement with what its errors say is meant, as far as they say it.

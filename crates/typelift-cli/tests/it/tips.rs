@@ -908,6 +908,12 @@ const STATEMENTS: &[&str] = &[
     "rewrite R -e 'Relu(x) -> Clip(Mul(x, 2), 0, 6)' -o o.xml",
     "rewrite R -e 'Softmax(x, dim=1) => Softmax(x) {axis: -1}' -o o.xml",
     "rewrite R -e 'after head : tf.nn.relu(_)' -o o.xml",
+    "rewrite R -e 'layout probabilities = [N,C,H,W]' -o o.xml",
+    "rewrite R -e 'cut from stem' -o o.xml",
+    "rewrite R -e 'add output act as features' -o o.xml",
+    "rewrite R -e 'info model_info.resize_type: standard' -o o.xml",
+    "rewrite R -e 'before image : (_ - [1, 2, 3]) / 255' -o o.xml",
+    "rewrite R -e 'set head = 0' -o o.xml",
 ];
 
 #[cfg(unix)]
