@@ -695,5 +695,9 @@ fn the_difference_of_two_siblings_is_named_and_neither_is_odd() {
     let zero = "all values of `w` are zero, those of its siblings are not";
     assert_eq!(differs("", "0", 2), ["", zero]);
     assert_eq!(differs("", "0", 4), ["", zero, "", ""]);
+    for count in [2, 3] {
+        let strange = "`w` has values that are not finite, unlike its siblings";
+        assert_eq!(differs("", "nan", count)[..2], ["", strange]);
+    }
     assert_eq!(differs("", "0.1", 3), ["", "", ""]);
 }

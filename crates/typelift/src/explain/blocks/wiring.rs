@@ -349,8 +349,12 @@ pub(super) fn odd_constants(flow: Flow<'_>, blocks: &[&Block], is_usual: bool) -
         }
         let mut alike: Vec<_> = layers.iter().copied().filter(|(_, layer)| is(layer, usual)).collect();
         alike.dedup_by_key(|(at, _)| *at);
-        let sizes = sizes(flow.weights, alike);
+        let (sizes, strange): (Vec<_>, Vec<_>) =
+            sizes(flow.weights, alike).into_iter().partition(|it| it.0.is_finite());
         let named = |layer: &Layer| if inner.is_empty() { format!("`{}`", layer.name()) } else { name.clone() };
+        for (_, at, layer) in strange.iter().filter(|_| strange.len() <= sizes.len()) {
+            odd[*at].push(format!("{} has values that are not finite, unlike its siblings", named(layer)));
+        }
         let is_zero = |layer: &Layer| layer.numbers(flow.weights).is_some_and(|all| all.iter().all(|it| *it == 0.0));
         let most = sizes.get(sizes.len() / 2).map_or(0.0, |size| size.0);
         for (_, at, layer) in sizes.iter().filter(|(size, _, it)| *size == 0.0 && most > 0.0 && is_zero(it)) {
@@ -389,14 +393,13 @@ const MOST_READ: usize = 512;
 /// Factor between constants, by the root of the mean square, from which one is of another scale.
 const OTHER_SCALE: f64 = 8.0;
 
-/// Constants of many floats by the root of the mean square of their values, the least first. Empty if one has values that are
-/// not finite.
+/// Constants of many floats by the root of the mean square of their values, the least first. Empty if one cannot be read.
 fn sizes<'a>(weights: &Weights, layers: Vec<(usize, &'a Layer)>) -> Vec<Size<'a>> {
     let sizes = layers.into_iter().map(|(at, layer)| {
         let is_float = layer.outputs().first()?.element_type().is_float() && values(layer) >= LEAST_COMPARED;
         let read = is_float.then(|| layer.sample(weights, MOST_READ))??;
         let square = read.iter().map(|value| value * value).sum::<f64>() / read.len() as f64;
-        Some((square.sqrt(), at, layer)).filter(|(size, ..)| size.is_finite())
+        Some((square.sqrt(), at, layer))
     });
     let mut sizes = sizes.collect::<Option<Vec<_>>>().unwrap_or_default();
     sizes.sort_by(|one, other| one.0.total_cmp(&other.0));
