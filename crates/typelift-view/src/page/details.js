@@ -179,7 +179,7 @@ function groupFacts(group) {
   const weights = (group.weights ?? []).map(([element_type, bytes]) => ({ element_type, bytes })), sum = weights.reduce((sum, { bytes }) => sum + bytes, 0);
   const computed = computedIn(group).map(([type, count]) => `${type} ${grouped(count)}`).join(", ");
   return [
-    make("div", { class: "faint" }, [plural(group.layers, "layer"), group.parameters ? `${grouped(group.parameters)} parameters` : null, group.macs ? operations(group) + (openGroups.includes(group) ? atLengths(countedLengths) : "") : null].filter(Boolean).join(" · ")),
+    make("div", { class: "faint" }, [plural(group.layers, "layer"), group.parameters ? `${grouped(group.parameters)} parameters` : null, group.macs ? operations(group) + (openGroups.some((it) => it === group || it.was === group) ? atLengths(countedLengths) : "") : null].filter(Boolean).join(" · ")),
     ...(weights.length ? [precisions(weights), make("div", { class: "mono" }, `stored ${size(sum)}: ${weights.map((weight) => `${weight.element_type} ${size(weight.bytes)}`).join(", ")}`)] : []),
     ...(computed ? [make("div", { class: "mono" }, computedWord + computed)] : []),
     ...differLines(group.differs ?? [], group.path),

@@ -232,7 +232,7 @@ function lengthFields() {
   const unknown = data.outline ? 0 : openMacs.filter(({ node }) => node.least && !node.only).length, inputs = data.graphs[0].nodes.filter((node) => node.op === "Parameter" && !node.only && types(node) !== numeric(types(node)));
   const command = `typelift convert ${data.file} ${inputs.map((node) => `--set-shape '${nameOf(node)}=${numeric(types(node)).replace(/^[^[]*/, "")}'`).join(" ")} -o set.xml`;
   const note = unknown && inputs.length ? [make("div", { class: "faint" }, `${plural(unknown, "layer")} with MACs ${unknown === 1 ? "has" : "have"} lengths that follow from values inside of the model, and count at least. A model of these lengths may know them: `, ...commandItem(command))] : [];
-  return [make("div", { class: "lengths" }, "at ", ...fields, ...(rest.length ? [make("details", {}, make("summary", {}, plural(rest.length, "more length")), ...rest)] : []), flip), ...details3(broken().map((text) => `these lengths do not fit: ${text}`), "warning"), ...note];
+  return [make("div", { class: "lengths" }, "at", ...fields, ...(rest.length ? [make("details", {}, make("summary", {}, plural(rest.length, "more length")), ...rest)] : []), flip), ...details3(broken().map((text) => `these lengths do not fit: ${text}`), "warning"), ...note];
 }
 // A length that can be set. The numbers of operations and shapes follow.
 function lengthField(name) {
@@ -251,7 +251,7 @@ function lengthField(name) {
     if (selected) details(selected);
     redraw();
   });
-  return make("label", {}, `${name} `, field, " ");
+  return make("label", {}, `${name} `, field);
 }
 
 // The blocks and layers that need most operations, or store most bytes.
