@@ -701,3 +701,31 @@ fn the_difference_of_two_siblings_is_named_and_neither_is_odd() {
     }
     assert_eq!(differs("", "0.1", 3), ["", "", ""]);
 }
+
+/// A layer more in one of two blocks shifts the numbers of names, which looked like other wiring.
+#[test]
+fn names_with_shifted_numbers_are_no_other_wiring() {
+    let block = |at: usize| {
+        let (name, before) = (format!("m.block.{at}"), if at == 0 { "x" } else { "m.block.0.out" });
+        let inputs: &[&str] = if at == 0 { &["r", "p", "q"] } else { &["p", "q"] };
+        let number = |nth: usize| if nth == 0 { String::new() } else { format!("_{nth}") };
+        let layers = inputs.iter().enumerate().map(|(nth, input)| {
+            let number = number(nth);
+            let sum = if nth == 0 { format!("{name}.r") } else { format!("{name}.s{}", nth - 1) };
+            format!("{name}.n/Abs{number} = Abs({name}.{input})\n{name}.s{nth} = Add({sum}, {name}.n/Abs{number})\n")
+        });
+        let layers: String = layers.collect();
+        format!(
+            "{name}.r = ReLU({before})\n{name}.p = Sin({name}.r)\n{name}.q = Cos({name}.r)\n{layers}\
+             {name}.out = Exp({name}.s{})\n",
+            inputs.len() - 1
+        )
+    };
+    let text = format!("x = Parameter : f32[2]\n{}{}y = Result(m.block.1.out)\n", block(0), block(1));
+    let mut model = Model::from_text(&text).unwrap();
+    assert_eq!(typelift::infer(&mut model), []);
+    let numbered = Blocks::new(&model).list.into_iter().filter(|block| block.number.is_some());
+    let differs: Vec<_> = numbered.map(|block| block.differs.join("; ")).collect();
+    assert_eq!(differs.len(), 2);
+    assert!(differs[0].contains("3 and 2 Abs") && !differs[0].contains("n/Abs"), "{differs:?}");
+}

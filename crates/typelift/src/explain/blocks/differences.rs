@@ -118,7 +118,8 @@ impl Form {
         });
         let mut words = attributes.into_iter().find(|words| !words.is_empty()).unwrap_or_default();
         let is_rewired = one.wiring != other.wiring;
-        words.extend(is_rewired.then(|| wiring::difference_of_two(flow, blocks)).flatten());
+        let same_layers = one.operations == other.operations;
+        words.extend(is_rewired.then(|| wiring::difference_of_two(flow, blocks, same_layers)).flatten());
         // An operation that one of them lacks comes first.
         let mut counts = pairs(&one.operations, &other.operations, "");
         counts.sort_by_key(|text| !text.starts_with("0 ") && !text.contains(" 0 "));

@@ -162,7 +162,8 @@ pub(super) fn short(name: &str) -> &str {
 
 /// Describes the first layer of a block that reads something else than the same layer of a usual sibling.
 pub(super) fn difference(flow: Flow<'_>, blocks: &[&Block], own: usize, usual: usize) -> String {
-    let changes = changes(flow, blocks, own, usual);
+    let pairs = pairs_of_reads(flow, blocks, own, usual);
+    let changes: Vec<[String; 3]> = pairs.iter().filter_map(|(mine, theirs)| changed(mine, theirs)).collect();
     let Some([name, mine, theirs]) = changes.first() else { return "reads other tensors than its siblings".to_owned() };
     let is_reverse = |[_, one, other]: &&[String; 3]| (one, other) == (theirs, mine);
     let reverse = changes.iter().find(is_reverse).map(|[name, ..]| format!(", and {name} the other way round"));
@@ -170,17 +171,35 @@ pub(super) fn difference(flow: Flow<'_>, blocks: &[&Block], own: usize, usual: u
 }
 
 /// Describes the first layer that reads something else in one of only two siblings. A number in a name, such as that of
-/// `Transpose_2`, follows from the layers before.
-pub(super) fn difference_of_two(flow: Flow<'_>, blocks: &[&Block]) -> Option<String> {
-    let changes = changes(flow, blocks, 0, 1);
-    let words = |text| letters(text).filter(|c| *c != '_');
-    let [name, mine, theirs] = changes.iter().find(|[_, one, other]| !words(one).eq(words(other)))?;
+/// `Transpose_2`, follows from the layers before: unless both have the `same_layers`, it belongs to another layer.
+pub(super) fn difference_of_two(flow: Flow<'_>, blocks: &[&Block], same_layers: bool) -> Option<String> {
+    // The first block reads what enters, where the second one reads the first.
+    let enters = |at: usize, read: &Read| !blocks[at].layers.contains(&read.tensor.layer);
+    let pairs = pairs_of_reads(flow, blocks, 0, 1);
+    let stem = |name: &str| name.trim_end_matches(|c: char| c.is_ascii_digit() || "_`".contains(c)).to_owned();
+    let mut numbers = HashMap::<String, usize>::default();
+    pairs
+        .iter()
+        .filter_map(|(mine, _)| mine.0.as_deref())
+        .for_each(|name| *numbers.entry(stem(name)).or_default() += 1);
+    let mut changes = pairs.into_iter().filter_map(|(mut mine, mut theirs)| {
+        if mine.1.iter().any(|read| enters(0, read)) && theirs.1.iter().any(|read| enters(1, read)) {
+            mine.1.retain(|read| !enters(0, read));
+            theirs.1.retain(|read| !enters(1, read));
+        }
+        changed(&mine, &theirs)
+    });
+    let is_other = |[name, one, other]: &[String; 3]| {
+        let is_numbered = numbers.get(&stem(name)).is_some_and(|count| *count > 1);
+        stem(one) != stem(other) && (same_layers || !is_numbered)
+    };
+    let [name, mine, theirs] = changes.find(is_other)?;
     let [first, second] = [0, 1].map(|at| short(&blocks[at].name));
     Some(format!("{name} reads {mine} in {first} and {theirs} in {second}"))
 }
 
-/// The layers of a block that read something else than the same layers of a sibling.
-fn changes(flow: Flow<'_>, blocks: &[&Block], own: usize, usual: usize) -> Vec<[String; 3]> {
+/// The reads of each layer of a block, with those of the same layer of a sibling.
+fn pairs_of_reads(flow: Flow<'_>, blocks: &[&Block], own: usize, usual: usize) -> Vec<(Reads, Reads)> {
     // The layers of a block; those that the other one has not come first.
     let all = |at: usize, other: usize| {
         let known: HashSet<u64> = blocks[other].form.wiring.hashes.iter().copied().collect();
@@ -190,8 +209,11 @@ fn changes(flow: Flow<'_>, blocks: &[&Block], own: usize, usual: usize) -> Vec<[
         layers.map(|layer| read(flow, blocks, at, layer)).collect::<Vec<Reads>>()
     };
     let (mine, theirs) = (all(own, usual), all(usual, own));
-    let pairs = mine.iter().filter_map(|it| Some((it, theirs.iter().find(|other| it.0.is_some() && other.0 == it.0)?)));
-    pairs.filter_map(|(mine, theirs)| changed(mine, theirs)).collect()
+    let pairs = mine.into_iter().filter_map(|it| {
+        let other = theirs.iter().find(|other| it.0.is_some() && other.0 == it.0)?.clone();
+        Some((it, other))
+    });
+    pairs.collect()
 }
 
 /// The name of a layer, what it reads, and what the same layer of a sibling reads instead.
