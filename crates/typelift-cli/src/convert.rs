@@ -9,9 +9,9 @@ use typelift::convert::{ConvertError, Converted, Unneeded};
 use typelift::findings::{Code, Diagnostic, Diagnostics, Voice};
 use typelift::ops::Release;
 use typelift::passes::Align;
-use typelift::precision::{KeepError, KeepPattern, TypeMap};
+use typelift::precision::{KeepError, KeepPattern, Storage, TypeMap};
 use typelift::values::Export;
-use typelift::{Device, Model};
+use typelift::{Device, Layer, Model};
 
 use crate::batch::Inputs;
 use crate::changing::ChangeArgs;
@@ -240,6 +240,10 @@ impl Args {
             page.said.extend(Some(warning).filter(|_| is_vain && *pattern != KeepPattern::Automatic));
         }
         let totals = plan.totals();
+        let is_decompressed = matches!(self.storage.storage(), Some(Storage::Decompress(_))) && totals.change_nothing();
+        let mut ports = model.graph().layers().filter(|_| is_decompressed).flat_map(Layer::outputs);
+        let is_packed = ports.any(|port| (1..=8).contains(&port.element_type().bits()));
+        remarks.extend(is_packed.then(|| "`--dequantize` stores quantized constants as plain values".to_owned()));
         let ready = self.target.filter(|_| totals.change_nothing());
         remarks.extend(ready.filter(|_| is_compiled).map(|release| format!("OpenVINO {release} reads it as it is")));
         match self.change.before.compare(input, model)? {

@@ -70,11 +70,19 @@ impl Failure {
         self
     }
 
-    pub(crate) fn did_you_mean(mut self, wrong: &str, near: &str) -> Self {
-        if let Self::Other { help: None, slip, .. } = &mut self {
+    pub(crate) fn did_you_mean(self, wrong: &str, near: &str) -> Self {
+        match &self {
+            Self::Other { help: None, .. } => self.help(format!("did you mean `{near}`?")).slipped(wrong, near),
+            _ => self,
+        }
+    }
+
+    /// Says which word of the command is wrong, and what is probably meant.
+    pub(crate) fn slipped(mut self, wrong: &str, near: &str) -> Self {
+        if let Self::Other { slip, .. } = &mut self {
             *slip = Some((wrong.to_owned(), near.to_owned()));
         }
-        self.help(format!("did you mean `{near}`?"))
+        self
     }
 
     pub(crate) fn helped(mut self, text: String) -> Self {
@@ -113,6 +121,11 @@ impl Failure {
             Self::Other { file, is_unread: true, .. } => file.as_deref(),
             _ => None,
         }
+    }
+
+    /// True if a file could not be read or written.
+    pub(crate) fn is_of_file(&self) -> bool {
+        matches!(self, Self::Other { file: Some(_), .. })
     }
 
     pub(crate) fn message(self) -> String {

@@ -438,15 +438,18 @@ impl Input {
         let path = &self.file;
         if path.is_dir() {
             let failure = Failure::new(format!("`{}` is a directory", path.display())).of(path);
-            let mut models: Vec<_> =
-                std::fs::read_dir(path).into_iter().flatten().flatten().map(|e| e.path()).collect();
+            let files = walkdir::WalkDir::new(path).max_depth(DEPTH).sort_by_file_name().into_iter().flatten();
+            let mut models: Vec<_> = files.map(walkdir::DirEntry::into_path).collect();
             models.retain(|file| file.extension().is_some_and(|extension| extension == "xml"));
-            models.sort();
-            return failure.help(match &models[..] {
-                [] => "give the .xml of a model".to_owned(),
-                [model] => format!("give the model in it: `{}`", model.display()),
+            let help = match &models[..] {
+                [] => return failure.help("give the .xml of a model"),
+                [model] => {
+                    let help = format!("give the model in it: `{}`", model.display());
+                    return failure.help(help).slipped(&path.to_string_lossy(), &model.to_string_lossy());
+                }
                 [model, ..] => format!("give one of the {} models in it, such as `{}`", models.len(), model.display()),
-            });
+            };
+            return failure.help(help);
         }
         let failure = Failure::io("read", path, error);
         let mut xml = path.clone().into_os_string();
@@ -596,6 +599,9 @@ impl InterfaceChanges {
     }
 }
 
+/// The number of folders below one another in which models are looked for.
+const DEPTH: usize = 4;
+
 pub(crate) fn is_xml(word: &str) -> bool {
     Path::new(word).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("xml"))
 }
@@ -615,7 +621,11 @@ pub(crate) fn refused_name(model: &Model, error: &InterfaceError) -> Failure {
     let InterfaceError::Unknown { end, name, .. } = error else { return failure };
     let ends: Vec<_> = if *end == End::Input { model.inputs().collect() } else { model.outputs().collect() };
     let is_family = ends.iter().filter(|layer| model.end_name(layer).starts_with(&format!("{name}."))).count() > 1;
-    let near = if is_family { Some(format!("{name}.*")) } else { closest(ends.into_iter(), name) };
+    let near = match &ends[..] {
+        [end] => Some(model.end_name(end)),
+        _ if is_family => Some(format!("{name}.*")),
+        _ => closest(ends.into_iter(), name),
+    };
     match near {
         Some(near) => failure.did_you_mean(name, &near),
         None => failure,

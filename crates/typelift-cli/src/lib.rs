@@ -139,6 +139,32 @@ enum Verb<const WHOLE: bool> {
     Overview(overview::Args),
 }
 
+impl<const WHOLE: bool> Verb<WHOLE> {
+    fn run(self, terminal: &mut Terminal) -> Result<Status, Failure> {
+        match self {
+            Self::Check(Deferred(args)) => check::run(&args, terminal),
+            Self::Convert(Deferred(args)) => convert::run(&args, terminal),
+            Self::Rewrite(Deferred(args)) => rewrite::run(&args, terminal),
+            Self::View(Deferred(args)) => view::run(&args, terminal),
+            Self::Why(Deferred(args)) => why::run(&args, terminal),
+            Self::Diff(Deferred(args)) => diff::run(&args, terminal),
+            Self::Stats(Deferred(args)) => stats::run(&args, terminal),
+            Self::Verify(Deferred(args)) => verify::run(&args, terminal),
+            Self::Reduce(Deferred(args)) => reduce::run(&args, terminal),
+            Self::Show(Deferred(args)) => show::run(&args, terminal),
+            Self::Infer(Deferred(args)) => infer::run(&args, terminal),
+            Self::Explain(Deferred(args)) => explain::run(&args, terminal),
+            Self::Promote(Deferred(args)) => promote::run(&args, terminal),
+            Self::Schema(Deferred(args)) => schema::run(&args, terminal),
+            Self::Completions(Deferred(args)) => completions::run(&args, whole_command(), terminal),
+            Self::Overview(args) => overview::run(&args, terminal),
+            Self::Man(Deferred(args)) => {
+                completions::man(&args, help::arranged(Cli::<true>::command().disable_help_subcommand(true)))
+            }
+        }
+    }
+}
+
 /// Returns the answer of a command about a model in memory, as text and as JSON.
 type Answer = fn(&Asked<'_>) -> Result<(String, String), Failure>;
 
@@ -191,27 +217,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     input::limit_memory(cli.general.max_memory);
     typelift::host::on_wait(terminal::say_waiting);
     panics::expect(&arguments);
-    let result = panics::catch(None, || match cli.verb {
-        Verb::Check(Deferred(args)) => check::run(&args, &mut terminal),
-        Verb::Convert(Deferred(args)) => convert::run(&args, &mut terminal),
-        Verb::Rewrite(Deferred(args)) => rewrite::run(&args, &mut terminal),
-        Verb::View(Deferred(args)) => view::run(&args, &mut terminal),
-        Verb::Why(Deferred(args)) => why::run(&args, &mut terminal),
-        Verb::Diff(Deferred(args)) => diff::run(&args, &mut terminal),
-        Verb::Stats(Deferred(args)) => stats::run(&args, &mut terminal),
-        Verb::Verify(Deferred(args)) => verify::run(&args, &mut terminal),
-        Verb::Reduce(Deferred(args)) => reduce::run(&args, &mut terminal),
-        Verb::Show(Deferred(args)) => show::run(&args, &mut terminal),
-        Verb::Infer(Deferred(args)) => infer::run(&args, &mut terminal),
-        Verb::Explain(Deferred(args)) => explain::run(&args, &mut terminal),
-        Verb::Promote(Deferred(args)) => promote::run(&args, &mut terminal),
-        Verb::Schema(Deferred(args)) => schema::run(&args, &mut terminal),
-        Verb::Completions(Deferred(args)) => completions::run(&args, whole_command(), &mut terminal),
-        Verb::Overview(args) => overview::run(&args, &mut terminal),
-        Verb::Man(Deferred(args)) => {
-            completions::man(&args, help::arranged(Cli::<true>::command().disable_help_subcommand(true)))
-        }
-    });
+    let result = panics::catch(None, || cli.verb.run(&mut terminal));
     match result.and_then(|status| terminal.flush().map(|()| status)) {
         Ok(status) => {
             terminal.end(status);
@@ -237,6 +243,14 @@ fn parse(arguments: &[OsString]) -> Result<Cli<false>, clap::Error> {
         return Ok(Cli { verb: Verb::Overview(overview), general });
     }
     Cli::try_parse_from(arguments)
+}
+
+/// Runs a command that only reads, without its output; a conversion writes nothing.
+fn try_out(words: &[String]) -> Result<Status, Failure> {
+    let dry = ["--dry-run"].into_iter().filter(|dry| words[0] == "convert" && !words.iter().any(|word| word == dry));
+    let words = ["typelift"].into_iter().chain(words.iter().map(String::as_str)).chain(dry).map(OsString::from);
+    let cli = parse(&words.collect::<Vec<_>>()).map_err(|error| Failure::new(error.to_string()))?;
+    panics::catch(None, || cli.verb.run(&mut Terminal::silent()))
 }
 
 /// Prints a usage error or the requested help, and returns the exit status.

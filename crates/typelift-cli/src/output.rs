@@ -331,7 +331,8 @@ pub(crate) fn check_ending(path: &Path, ending: &str, what: &str) -> Result<(), 
         "" => format!("its name does not end in .{ending}"),
         _ => format!("typelift writes {what}, not .{given}"),
     };
-    Err(refused(path, &reason).help(format!("give `{}`", path.with_extension(ending).display())))
+    let (wrong, near) = (path.to_string_lossy(), path.with_extension(ending));
+    Err(refused(path, &reason).help(format!("give `{}`", near.display())).slipped(&wrong, &near.to_string_lossy()))
 }
 
 /// Writes the reports of models as JSON, an array for several.

@@ -5,8 +5,7 @@ use std::cmp::Reverse;
 /// The name of which the most parts begin as parts of a word: `fuse-gelu` for `gelu-fusion`, `seq` for `sequence-length`.
 pub(crate) fn by_parts<'n>(word: &str, names: impl Iterator<Item = &'n str>) -> Option<String> {
     let ranked = names.map(|name| (shared(name, word) * 2, Reverse(parts(name).count()), name));
-    let (shared, Reverse(all), name) = ranked.max()?;
-    (shared > all).then(|| name.to_owned())
+    Some(ranked.filter(|(shared, Reverse(all), _)| shared > all).max()?.2.to_owned())
 }
 
 /// The number of parts of a name that begin as parts of a word.

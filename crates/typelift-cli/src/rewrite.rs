@@ -231,14 +231,16 @@ impl Args {
             Ok((done, report)) => (&*model.insert(done), report),
             Err(error) => {
                 let said = error.to_string();
-                let failure =
-                    match said.split_once("; did you mean `").map(|(said, near)| (said, near.trim_end_matches("`?"))) {
-                        Some((said, near)) => {
-                            let wrong = said.rsplit('`').nth(1).unwrap_or_default();
-                            Failure::new(said).did_you_mean(wrong, near)
-                        }
-                        None => Failure::new(said),
-                    };
+                let failure = match said
+                    .split_once("; did you mean `")
+                    .and_then(|(said, near)| Some((said, near.strip_suffix("`?")?)))
+                {
+                    Some((said, near)) => {
+                        let wrong = said.rsplit('`').nth(1).unwrap_or_default();
+                        Failure::new(said).did_you_mean(wrong, near)
+                    }
+                    None => Failure::new(said),
+                };
                 let failure = usage::after_run(failure, &panics::arguments());
                 let report = failure.json(Some(&file));
                 page.said = failure.at(&file).text();

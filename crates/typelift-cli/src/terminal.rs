@@ -1,6 +1,6 @@
 //! Output streams: results go to standard output, messages to standard error.
 
-use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write};
+use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::path::Path;
 
 use anstream::AutoStream;
@@ -24,7 +24,7 @@ pub(crate) enum Format {
 }
 
 pub(crate) struct Terminal {
-    pub(crate) out: BufWriter<StdoutLock<'static>>,
+    out: BufWriter<Box<dyn Write>>,
     err: AutoStream<io::Stderr>,
     /// True if results may have colours.
     colors: bool,
@@ -51,12 +51,25 @@ impl Terminal {
         };
         fit::lay_out(columns(), full_names);
         Self {
-            out: BufWriter::with_capacity(1 << 16, io::stdout().lock()),
+            out: BufWriter::with_capacity(1 << 16, Box::new(io::stdout().lock())),
             err: AutoStream::new(io::stderr(), choice),
             colors: for_stdout != anstream::ColorChoice::Never,
             is_terminal: io::stdout().is_terminal(),
             answers_in_json: false,
             is_quiet: false,
+            unsaid: String::new(),
+        }
+    }
+
+    /// A terminal for a command that is only tried.
+    pub(crate) fn silent() -> Self {
+        Self {
+            out: BufWriter::new(Box::new(io::sink())),
+            err: AutoStream::new(io::stderr(), anstream::ColorChoice::Never),
+            colors: false,
+            is_terminal: false,
+            answers_in_json: false,
+            is_quiet: true,
             unsaid: String::new(),
         }
     }

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use typelift::findings::shell_word;
 
-use super::is_command;
 use super::line::{shown, split};
+use super::tried;
 use crate::input::is_xml;
 use crate::whole_command;
 
@@ -19,7 +19,9 @@ pub(crate) fn of_habit(arguments: &[OsString]) -> Option<String> {
     let words = &words[usize::from(is_git)..];
     let (verb, rest) = words.split_first()?;
     let meant = respelt(&joined(&plainly(words)));
-    if meant != words && is_command(&meant) {
+    if meant != words
+        && let Some((meant, None)) = tried(meant, arguments)
+    {
         return Some(format!("write `typelift {}`", shown(&meant)));
     }
     for pair in words.windows(2).skip(1) {
@@ -61,6 +63,12 @@ pub(crate) fn of_habit(arguments: &[OsString]) -> Option<String> {
     is_compared.then(|| format!("`git difftool --no-prompt --extcmd 'typelift diff' {words}` compares with a commit"))
 }
 
+/// Words without what a shell or a text program has changed.
+pub(super) fn meant(arguments: &[OsString]) -> Option<Vec<String>> {
+    let words: Vec<&str> = arguments.iter().skip(1).filter_map(|word| word.to_str()).collect();
+    (!words.is_empty()).then(|| respelt(&joined(&plainly(&words))))
+}
+
 /// Words with the dashes and quotes that a text program has changed.
 fn plainly(words: &[&str]) -> Vec<String> {
     let quote = if cfg!(windows) { "\"" } else { "'" };
@@ -68,8 +76,13 @@ fn plainly(words: &[&str]) -> Vec<String> {
     if !words.iter().any(is_changed) {
         return words.iter().map(|word| (*word).to_owned()).collect();
     }
+    let dashed = |word: &str| match word.trim_start_matches(['–', '—', '-']) {
+        name if name != word && name.len() > 1 => format!("--{name}"),
+        name if name != word => format!("-{name}"),
+        _ => word.to_owned(),
+    };
     let plain = |word: &&str| match word.contains(TYPOGRAPHIC) {
-        true => word.replace('—', "--").replace('–', "-").replace("---", "--").replace(['“', '”', '‘', '’'], quote),
+        true => dashed(word).replace('—', "--").replace('–', "-").replace(['“', '”', '‘', '’'], quote),
         false if word.starts_with('-') => (*word).to_owned(),
         false => shell_word(word).into_owned(),
     };
@@ -89,12 +102,23 @@ fn joined(words: &[String]) -> Vec<String> {
             ("--rule" | "--rules" | "-r", Some(first)) if first.contains("=>") => ("-e", value.join(" ")),
             ("-e" | "--statement", Some(_)) => (&**option, value.join(" ")),
             (_, Some(first)) if option.starts_with("--") && is_list(first) => (&**option, value.concat()),
+            // `2 GB`.
+            (_, Some(_)) if option.starts_with("--") && is_size(&value.join(" ")) => {
+                (&**option, value.concat().replace(' ', ""))
+            }
             _ => (&**option, String::new()),
         };
         rest = if value.is_empty() { after } else { &after[after.iter().take_while(is_value).count()..] };
         whole.extend([option.to_owned(), value].into_iter().filter(|word| !word.is_empty()));
     }
     whole
+}
+
+/// True for a number and a unit: `2 GB`.
+fn is_size(text: &str) -> bool {
+    let (number, unit) = text.split_once(' ').unwrap_or_default();
+    let units = ["b", "g", "gb", "gib", "k", "kb", "kib", "m", "mb", "mib", "s", "sec"];
+    number.parse::<f64>().is_ok() && units.contains(&&*unit.to_lowercase())
 }
 
 /// Words without a slip in one that names a file: `a.xml-o`, `a.xml:280`, `'a.xml -o b.xml'`, or in the first one:
@@ -106,7 +130,25 @@ fn respelt(typed: &[String]) -> Vec<String> {
         let verb = word.trim_start_matches('-');
         let path = word.replace('\\', "/");
         let apart = word.replace(".xml-", ".xml -").replace(".xml..", ".xml ").replace(".xml,", ".xml ");
+        // A shell that removes `\` leaves `modelsa.xml`.
+        let folders = || std::fs::read_dir(".").into_iter().flatten().flatten().map(|it| it.file_name());
+        let inside =
+            |name: OsString| Some(Path::new(&name).join(word.trim_start_matches('.').strip_prefix(name.to_str()?)?));
+        let lost = || folders().filter_map(inside).find(|file| is_xml(word) && file.is_file());
         let parts = match split(&apart) {
+            // `a.xml:280`.
+            _ if let Some((file, _)) =
+                word.split_once(".xml:").filter(|(file, _)| is_model(&format!("{file}.xml"))) =>
+            {
+                Some(vec![format!("{file}.xml")])
+            }
+            _ if word.starts_with(" -") => Some(vec![word.trim().to_owned()]),
+            _ if !Path::new(word).exists()
+                && at > 0
+                && let Some(file) = lost() =>
+            {
+                Some(vec![file.display().to_string()])
+            }
             _ if Path::new(word).exists() || at > 0 && ["-e", "--statement"].contains(&&*typed[at - 1]) => None,
             _ if at == 0 && verb != *word && program.find_subcommand(verb).is_some() => Some(vec![verb.to_owned()]),
             _ if path != *word && is_model(&path) => Some(vec![path]),
@@ -115,7 +157,17 @@ fn respelt(typed: &[String]) -> Vec<String> {
         };
         parts.unwrap_or_else(|| vec![word.clone()])
     };
-    typed.iter().enumerate().flat_map(parts).collect()
+    let mut words: Vec<_> = typed.iter().enumerate().flat_map(parts).collect();
+    // `convert OUT.xml -o IN.xml`.
+    let files: Vec<_> = (0..words.len()).filter(|at| is_xml(&words[*at])).collect();
+    if let [first, second] = files[..]
+        && words[second - 1] == "-o"
+        && !Path::new(&words[first]).exists()
+        && is_model(&words[second])
+    {
+        words.swap(first, second);
+    }
+    words
 }
 
 /// True for a word that names no file, although it stands between models: an expression of jq, a unit, and a pair.

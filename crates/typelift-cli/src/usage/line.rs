@@ -13,13 +13,17 @@ use super::words::{
     dashed, general, has_word, is_model_option, is_negated, is_off, is_output, is_program, meanings, quoted, ranged,
     rows, scoped, similar,
 };
-use super::{Asked, DONE, FORMATS, Typed, fault, plain};
+use super::{Asked, DONE, FORMATS, PICTURES, Typed, fault, plain, tried};
 use crate::input::{Input, element_type, is_xml};
 use crate::parts::parts;
 
 /// Words in rows of tables that stand for what was typed.
 const PLACES: &str =
     "FROM UNTIL OLD NEW LAYER CONSTANT TENSOR LAYOUT NAME SHAPE LENGTH VALUE OTHER N ADAPTER PATTERN REPLACEMENT";
+
+/// Words for values of options.
+const VALUES: &str = "ABS CODE CONSTANT DIRECTORY EXECUTION FILE FOLDER FROM INPUT KEY KIND LAYER LAYOUT MODE NAME NEW OUT OUTPUT \
+                      PAGE PATTERN PLAN RELEASE REL SHAPE SIZE TENSOR TO TYPE UNTIL VALUE";
 
 impl<'a> Asked<'a> {
     pub(super) fn new(program: &'a Command, arguments: &'a [OsString]) -> Self {
@@ -42,6 +46,12 @@ impl<'a> Asked<'a> {
                 continue;
             }
             // `promote f32 + i64`.
+            if verb.is_some_and(|verb| verb.get_name() == "promote") && !is_option(text) && text.contains('(') {
+                let shaped = text.replace('(', "[").replace(')', "]");
+                words.push((String::new(), Some(shaped)));
+                is_moved = true;
+                continue;
+            }
             if verb.is_some_and(|verb| verb.get_name() == "promote") && !is_option(text) && !text.contains('[') {
                 let operands = text.split([' ', '+', ',']);
                 let operands = operands.filter(|it| !["", "and", "with", "plus", "&", "*", "x"].contains(it));
@@ -70,7 +80,7 @@ impl<'a> Asked<'a> {
             let parts: Vec<_> = lower.split(['-', '_']).collect();
             let layouts: Vec<_> = parts.iter().copied().filter(|part| ["nchw", "nhwc"].contains(part)).collect();
             let layout = Some(layouts.join(":")).filter(|layout| !layout.is_empty());
-            let value = layout.or(value).or_else(|| rest.next_if(|text| takes_value && !is_option(text)).cloned());
+            let mut value = layout.or(value).or_else(|| rest.next_if(|text| takes_value && !is_option(text)).cloned());
             // `--set-length seq 128`, `--set-shape image 1 3 32 32`.
             let is_bare = |text: &String| !is_option(text) && !is_xml(text) && !Path::new(text).exists();
             let is_named = verb.is_some_and(|verb| valued(verb, name).contains(" NAME="));
@@ -78,6 +88,12 @@ impl<'a> Asked<'a> {
             let mut more: Vec<_> = value.clone().into_iter().filter(is_name).collect();
             while let Some(text) = rest.next_if(|text| !more.is_empty() && is_bare(text)) {
                 more.push(text.clone());
+            }
+            // `--set-shape 1, 3, 32, 32`.
+            while let Some(list) = value.as_mut().filter(|it| it.ends_with(',')) {
+                let Some(next) = rest.next_if(|text| is_bare(text)) else { break };
+                list.push_str(next);
+                is_moved = true;
             }
             let value = if more.len() > 1 { Some(format!("{}={}", more[0], more[1..].join(","))) } else { value };
             is_moved |= more.len() > 1;
@@ -151,6 +167,7 @@ impl<'a> Asked<'a> {
         let is_tensor = |name: &&str| self.model().is_some_and(|model| model.graph().find(name).is_ok());
         let last = self.others().last().filter(|word| {
             !is_xml(word) && self.others().next().is_some_and(|it| ["export", "optimum-cli"].contains(&it))
+                || self.verb.is_none() && PICTURES.iter().any(|end| word.ends_with(end))
         });
         given().find(|value| is_xml(value)).or_else(|| given().find(|value| !is_tensor(value))).or(last)
     }
@@ -166,8 +183,10 @@ impl<'a> Asked<'a> {
 
     /// Formats a row of the table: a command that does the same, or advice.
     pub(super) fn said(&self, meant: &str) -> Option<String> {
-        if let Some((start, _)) = meant.split_once("$STATIC") {
-            return self.said(&format!("{start}{}", self.fixed()?));
+        for (place, options) in [("$STATIC", Self::fixed as fn(&Self) -> Option<String>), ("$DYNAMIC", Self::opened)] {
+            if let Some((start, _)) = meant.split_once(place) {
+                return self.said(&format!("{start}{}", options(self)?));
+            }
         }
         let first = meant.split(' ').next().unwrap_or_default();
         // The first command that has an option.
@@ -176,11 +195,26 @@ impl<'a> Asked<'a> {
         }
         if !["MODEL.xml", "--version"].contains(&first) && self.program.find_subcommand(first).is_none() {
             let model = self.models().first().map_or("MODEL.xml".into(), |model| shell_word(model));
-            return Some(meant.replace("MODEL.xml", &model));
+            let typed =
+                self.arguments.iter().filter_map(|word| word.to_str()).skip_while(|word| !word.starts_with('-'));
+            let words = typed.filter(|word| !is_xml(word) && !is_model_option(word)).map(str::to_owned);
+            let benchmark = ["benchmark_app", "-m", "MODEL.xml"].into_iter().map(str::to_owned).chain(words);
+            let text = meant.replace("$BENCHMARK", &shown(&benchmark.collect::<Vec<_>>()));
+            let other = self.models().get(1).map_or("OTHER.xml".into(), |model| shell_word(model));
+            return Some(text.replace("MODEL.xml", &model).replace("OTHER.xml", &other));
         }
-        let Some((meant, filter)) = meant.split_once(" | ") else {
+        let Some((row, filter)) = meant.split_once(" | ") else {
             return Some(format!("write `{}`", self.line(meant)?));
         };
+        let of_row = |name| self.verb.and_then(|verb| scoped(verb.get_name(), |word| word == name)) == Some(meant);
+        let value = self.options().find(|(name, _)| of_row(*name)).and_then(|(_, value)| value);
+        if value.is_some() && filter.contains("VALUE") {
+            let words = self.words.iter().filter(|(name, _)| !of_row(name)).cloned().collect();
+            let (model, is_wish, dropped) = Default::default();
+            let line = Asked { words, model, is_wish, dropped, ..*self }.line(row)?;
+            return Some(format!("write `{line} | {}`", filter.replace("VALUE", &shell_word(value?))));
+        }
+        let meant = row;
         // Words that were typed for `jq` or `head`.
         let words = self.arguments.iter().skip(1).map(|word| word.to_string_lossy().into_owned());
         let is_verb = |word: &str| meanings(word).iter().any(|meant| meant.ends_with(filter));
@@ -198,6 +232,16 @@ impl<'a> Asked<'a> {
         Some(format!("write `{line} | {filter}{more}`"))
     }
 
+    /// Options that open the first length of each input.
+    fn opened(&self) -> Option<String> {
+        let ends = self.ends("").into_iter().filter(|(_, dims)| !dims.is_empty());
+        let options = ends.map(|(name, dims)| {
+            let dims = ["?"].into_iter().chain(dims[1..].iter().map(String::as_str)).collect::<Vec<_>>();
+            format!("--set-shape '{name}=[{}]'", dims.join(","))
+        });
+        Some(options.collect::<Vec<_>>().join(" ")).filter(|options| !options.is_empty())
+    }
+
     /// Options that fix the open lengths of the inputs, at lengths that fit one another.
     fn fixed(&self) -> Option<String> {
         let (model, known) = (self.model()?, typelift::shapes(self.model()?));
@@ -208,13 +252,25 @@ impl<'a> Asked<'a> {
         Some(options.collect::<Vec<_>>().join(" ")).filter(|options| !options.is_empty())
     }
 
-    /// A command with everything that was typed and has a meaning there, if the parser accepts it.
+    /// A command with everything that was typed and has a meaning there, if it stands.
     pub(super) fn line(&self, meant: &str) -> Option<String> {
+        let (words, lost) = self.draft(meant)?;
+        let (words, last) = tried(words, self.arguments)?;
+        *self.dropped.borrow_mut() = lost.into_iter().chain(last).collect();
+        Some(format!("typelift {}", shown(&words)))
+    }
+
+    /// The words of a command with everything that was typed and has a meaning there, if the parser accepts them, and the
+    /// options that it lacks.
+    pub(super) fn draft(&self, meant: &str) -> Option<(Vec<String>, Vec<String>)> {
         let typed = self.positionals(meant);
         let error = fault(self.program, [meant].into_iter().chain(typed.iter().map(String::as_str)));
         let is_short = error.is_some_and(|error| error.kind() == ErrorKind::MissingRequiredArgument);
         let example = scoped("EXAMPLE", |verb| verb == meant).filter(|_| typed.is_empty() || is_short);
         let meant = example.unwrap_or(meant);
+        if meant == "--version" && !self.models().is_empty() {
+            return None;
+        }
         let (mut words, mut models, mut output, mut row) = (split(meant), self.models(), self.output(), None);
         words.extend(typed.into_iter().filter(|_| example.is_none()));
         let example = words.get(1).filter(|option| option.starts_with("--")).cloned();
@@ -239,7 +295,8 @@ impl<'a> Asked<'a> {
             let is_changing = is_changing(verb.get_name());
             // `onnxsim IN.xml OUT.xml`.
             let is_file = models.get(1).is_some_and(|file| self.verb.is_some() && Path::new(file).exists());
-            if is_changing && output.is_none() && models.len() == 2 && !is_file && !meant.contains("OTHER") {
+            let is_written = is_changing || verb.get_name() == "reduce";
+            if is_written && output.is_none() && models.len() == 2 && !is_file && !meant.contains("OTHER") {
                 output = models.pop();
             }
             let reads = verb.get_positionals().flat_map(|arg| arg.get_value_names().unwrap_or_default());
@@ -256,6 +313,15 @@ impl<'a> Asked<'a> {
                 words.extend(["-o".to_owned(), "OUT.xml".to_owned()]);
             }
             self.add_command(&mut words);
+            let has_side = words.iter().any(|word| word.ends_with("-b") || word == "--expect");
+            if verb.get_name() == "verify" && models.len() == 1 && !has_side && !words.contains(&"AFTER.xml".to_owned())
+            {
+                let sides = ["--hint", "--config", "--simulate", "--device"];
+                match words.iter_mut().find(|word| sides.contains(&&***word)) {
+                    Some(side) if side != "--device" => side.push_str("-b"),
+                    _ => words.extend(["--hint-b", "default"].map(str::to_owned)),
+                }
+            }
         }
         // `reduce` writes one file.
         let folder = output.filter(|file| words[0] == "reduce" && !is_xml(file));
@@ -265,15 +331,21 @@ impl<'a> Asked<'a> {
                 "MODEL.xml" | "BEFORE.xml" => models.first().copied(),
                 "AFTER.xml" => models.get(1).copied(),
                 "OUT.xml" => named.as_deref().or(output),
+                "OUT.html" => Some(self.values().find(|file| file.ends_with(".html")).unwrap_or("model.html")),
                 _ => None,
             };
             *word = given.map_or(word.clone(), str::to_owned);
         }
+        // `--weight-format int4 --sym`.
+        if self.options().any(|(name, _)| ["--sym", "--symmetric"].contains(&name)) {
+            words.iter_mut().for_each(|word| *word = word.replace("_asym", "_sym"));
+        }
         // A statement that fails on the model is shown with its places.
+        let row = row.filter(|row| !row.contains("OTHER"));
         if let Some(row) = row.filter(|_| words[1] == "-e" && !self.is_accepted(&words)) {
             words[2] = row;
         }
-        let line = self.is_accepted(&words).then(|| format!("typelift {}", shown(&words)))?;
+        let line = self.is_accepted(&words).then(|| words.join(" "))?;
         // An option that led to the command, or whose value is in it, is not lost.
         let is_kept = |&(name, value): &Typed| {
             let is_value = value.is_some_and(|value| value.split([',', ' ', '/']).any(|part| line.contains(part)));
@@ -284,8 +356,8 @@ impl<'a> Asked<'a> {
             is_value || is_meant || argument(self.program, name).is_some()
         };
         let lost = lost.into_iter().filter(|option| !is_kept(option)).map(|(name, _)| name.to_owned());
-        *self.dropped.borrow_mut() = lost.collect();
-        Some(line)
+        let lost = lost.collect();
+        Some((words, lost))
     }
 
     fn positionals(&self, verb: &str) -> Vec<String> {
@@ -314,7 +386,8 @@ impl<'a> Asked<'a> {
         if name == "-e" && value.is_some_and(|statement| !self.runs(statement)) {
             return false;
         }
-        let is_written = self.output().is_some() && meanings(name).contains(&"--in-place");
+        let is_written = self.output().is_some() && meanings(name).contains(&"--in-place")
+            || ["--sym", "--symmetric"].contains(&name);
         if is_off(value) || is_written || is_output(name) || is_model_option(name) || is_set {
             return true;
         }
@@ -336,7 +409,10 @@ impl<'a> Asked<'a> {
             argument(verb, &whole[0]).is_some_and(|it| it.get_num_args().is_some_and(|it| it.min_values() == 0));
         let is_whole =
             is_optional || whole.get(1).map_or(valued(verb, &whole[0]) == whole[0], |value| !has_place(value));
-        value.and_then(|value| self.fitted(verb, own, value)).or(Some(whole).filter(|_| is_whole))
+        // `-nstreams 4`.
+        let numbered = || Some(vec![whole[0].clone(), format!("{}={}", whole.get(1)?.strip_suffix("=N")?, value?)]);
+        let fitted = value.and_then(|value| self.fitted(verb, own, value)).or_else(numbered);
+        fitted.or_else(|| Some(whole.clone()).filter(|_| is_whole))
     }
 
     /// The option of a command that is meant by an option, with a place for its value or the value itself.
@@ -403,7 +479,7 @@ impl<'a> Asked<'a> {
         let of_option = || self.options().find(|(name, _)| scoped("reduce", |word| word == *name) == Some("reduce"));
         let typed = of_option().and_then(|(_, value)| value);
         let command: Vec<_> = match typed {
-            Some(command) => command.split(' ').collect(),
+            Some(command) => command.split(' ').chain(self.others().skip_while(|word| !is_xml(word)).skip(1)).collect(),
             None if after.clone().next().is_some() => after.collect(),
             None => self.others().skip_while(|word| !is_xml(word)).filter(|word| !is_xml(word)).collect(),
         };
@@ -433,9 +509,11 @@ impl<'a> Asked<'a> {
             .map(str::to_owned);
         let end = |names: [&str; 5]| {
             let is_tensor = |name: &str| self.model().is_some_and(|model| model.graph().find(name).is_ok());
-            let name = |end: &str| match end.split([':', '[']).next() {
-                Some(name) if !is_tensor(end) => quoted(&self.spelt(name)),
-                _ => quoted(end),
+            // `x:[1,3]:float32`.
+            let name = |end: &str| {
+                let starts = end.match_indices([':', '[']).map(|(at, _)| &end[..at]).chain([end]);
+                let known = starts.clone().rev().find(|start| is_tensor(start));
+                quoted(&known.map_or_else(|| self.spelt(starts.clone().next().unwrap_or(end)), str::to_owned))
             };
             let names = names.iter().find_map(|name| self.value_of(name))?;
             let ends = if names.contains('[') { vec![names] } else { names.split(',').collect() };
@@ -444,9 +522,9 @@ impl<'a> Asked<'a> {
         let first = end(["--inputs", "--input", "--input-names", "--from", "--start"]);
         let last = end(["--outputs", "--output", "--output-names", "--until", "--to"]);
         let own = |option: &str| self.ends(option).into_iter().next().map(|(name, _)| name);
-        let named = self.options().map(|(name, _)| name).find(|name| name.ends_with("names"));
+        let named = self.options().map(|(name, _)| name).find(|name| name.ends_with("name") || name.ends_with("names"));
         let (mut layer, is_why) = (None, words[0] == "why");
-        for word in words.iter_mut().skip(1).filter(|word| !is_xml(word)) {
+        for word in words.iter_mut().skip(1).filter(|word| word.contains(' ') || !is_xml(word)) {
             for place in PLACES.split(' ') {
                 if !parts(word).any(|part| part == place) {
                     continue;
@@ -474,11 +552,11 @@ impl<'a> Asked<'a> {
                     let is_name = ["FROM", "UNTIL", "OLD", "LAYER", "CONSTANT", "TENSOR", "NAME"].contains(&place);
                     let name = if is_name { self.spelt(&name) } else { name };
                     let place = if place == "LAYOUT" { "NAME=LAYOUT" } else { place };
-                    *word = word.replacen(
-                        place,
-                        &if word.contains(' ') && !name.contains(", ") { quoted(&name) } else { name },
-                        1,
-                    );
+                    let name = if word.contains(' ') && !name.contains(", ") { quoted(&name) } else { name };
+                    *word = match word.strip_suffix("=N") {
+                        Some(start) if place == "N" => format!("{start}={name}"),
+                        _ => word.replacen(place, &name, 1),
+                    };
                 }
             }
         }
@@ -522,14 +600,13 @@ pub(super) fn shown(words: &[String]) -> String {
 
 /// True if a text has a word of a table in place of what was typed.
 pub(super) fn has_example(text: &str) -> bool {
-    parts(text).any(|part| has_word(PLACES, part))
+    parts(text).any(|part| has_word(PLACES, part) && (part != "N" || !text.contains('[')))
 }
 
 /// True if a word is a place for what was not typed, such as `NAME=SHAPE`.
 pub(super) fn has_place(word: &str) -> bool {
     let mut parts = parts(word);
-    let is_place = |part: &str| !part.is_empty() && part.chars().all(|letter| letter.is_ascii_uppercase());
-    !word.contains(['[', ':', ' ']) && parts.any(is_place)
+    !word.contains(['[', ':', ' ']) && (word.ends_with("=N") || parts.any(|part| has_word(VALUES, part)))
 }
 
 pub(super) fn argument<'c>(verb: &'c Command, option: &str) -> Option<&'c Arg> {

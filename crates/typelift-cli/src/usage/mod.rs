@@ -14,7 +14,8 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Command, Error};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Command, Error};
 use typelift::Model;
 use typelift::findings::{Diagnostic, shell_word};
 use typelift::rewrite::library;
@@ -54,6 +55,18 @@ struct Asked<'a> {
 /// Options with which no model is written elsewhere.
 const DONE: [&str; 5] = ["--diff", "--dry-run", "--audit", "--in-place", "--list-rules"];
 
+/// Commands that are tried before they are printed, and options with which they write a file or run OpenVINO.
+const READING: [&str; 9] = ["check", "convert", "diff", "explain", "infer", "promote", "show", "stats", "why"];
+const WRITING: [&str; 8] = ["output", "in_place", "fix", "npy", "report", "save_weights", "verify", "write_plan"];
+
+/// The limit on the weights of models for which a command is tried.
+const MOST_BYTES: u64 = 1 << 26;
+
+/// The number of names in a command that are corrected one after the other.
+const ROUNDS: usize = 5;
+
+const PICTURES: [&str; 3] = [".pdf", ".png", ".svg"];
+
 /// Values of `--format` that are no files.
 const FORMATS: [&str; 3] = ["github", "json", "sarif"];
 
@@ -87,6 +100,8 @@ pub(crate) fn of_one_dash(arguments: &[OsString]) -> Option<Failure> {
     let tip = of_habit(arguments).or_else(moved);
     let is_own = asked.verb.is_some_and(|verb| has(verb, &dashed(word)));
     let tip = tip.or_else(|| asked.option_tip(word).filter(|_| !is_output(word) && (is_own || !is_help(word))));
+    let advice = || asked.options().flat_map(|it| meanings(it.0)).find(|meant| meant.contains('`'));
+    let tip = tip.or_else(|| asked.said(advice().filter(|_| asked.verb.is_none())?));
     let tip = tip.unwrap_or_else(|| match is_help(word) {
         true => format!("a long option has two dashes: `-{word}`, and help is `-h`"),
         false => "write `-o OUT.xml` or `--output OUT.xml`".to_owned(),
@@ -171,9 +186,20 @@ fn of_run(arguments: &[OsString]) -> Option<String> {
     let verb = asked.verb?.get_name();
     // `--hint latency` is a property.
     let is_row = |(name, value): Typed| value.is_some_and(|value| scoped(name, |word| word == value).is_some());
+    let is_length = |(name, value): Typed| {
+        let meant = value.and_then(|value| asked.fitted(asked.verb?, name, value));
+        ["--at", "--set-length"].contains(&name) && meant.is_some_and(|meant| meant.get(1).map(String::as_str) != value)
+    };
     let is_operation = || asked.value_of("--only").is_some_and(|word| asked.operation(word).is_some());
     match verb {
         _ if asked.is_moved => asked.said(verb),
+        "view" if asked.is_picture() => asked.said(scoped("view", |name| name == "--png")?),
+        "show" if let [first, second, ..] = asked.models()[..] => {
+            let [first, second] = [first, second].map(shell_word);
+            let other = format!("`typelift diff {first} {second}` compares two");
+            Some(format!("`show` reads one model: `typelift show {first}`; {other}"))
+        }
+        "convert" | "infer" | "stats" if asked.options().any(is_length) => asked.said(verb),
         "verify" if asked.options().any(is_row) => asked.said(verb),
         "rewrite" if let Some(tip) = asked.statement().and_then(|wrong| asked.restated(wrong)) => Some(tip),
         "show" if is_operation() => asked.said(verb),
@@ -214,9 +240,75 @@ pub(crate) fn completed(failure: Failure, arguments: &[OsString]) -> Failure {
     }
 }
 
-/// The command with `meant` in place of the wrong text, or of the part of it that is similar.
+/// The command with `meant` in place of the wrong text.
 fn line_with(wrong: &str, meant: &str, arguments: &[OsString]) -> Option<String> {
-    let texts: Vec<_> = arguments.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let texts = typed(arguments);
+    let words = replaced(wrong, meant, &texts);
+    let (words, lost) = if words.starts_with(&texts) { None } else { tried(words, arguments) }?;
+    let lost = lost.map_or(String::new(), |lost| format!(", without `{lost}`"));
+    Some(format!("did you mean `typelift {}`{lost}?", shown(&words)))
+}
+
+fn typed(arguments: &[OsString]) -> Vec<String> {
+    arguments.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect()
+}
+
+/// A command that may be printed, with the option that it had to lose: it is not the one that was typed, the parser takes it,
+/// and it runs, perhaps with names that its refusals propose.
+fn tried(mut words: Vec<String>, arguments: &[OsString]) -> Option<(Vec<String>, Option<String>)> {
+    for _ in 0..ROUNDS {
+        let is_place = words.iter().any(|word| !is_xml(word) && (has_example(word) || has_place(word)));
+        if is_place || words == typed(arguments) {
+            return Some((words, None)).filter(|_| is_place);
+        }
+        let Err(failure) = trial(&words) else { return Some((words, None)) };
+        match failure.slip() {
+            Some((wrong, near)) => words = replaced(wrong, near, &words),
+            None => return without_one(&words),
+        }
+    }
+    None
+}
+
+/// Runs a command that writes nothing. A large model is not read again, and a file that was typed may be missing.
+fn trial(words: &[String]) -> Result<(), Failure> {
+    let typed = ["typelift"].into_iter().chain(words.iter().map(String::as_str));
+    let matches = match whole_command().try_get_matches_from(typed) {
+        Err(error) if !is_xml(&words[0]) => return Err(Failure::new(error.to_string())),
+        matches => matches.ok(),
+    };
+    let (verb, options) = matches.as_ref().and_then(ArgMatches::subcommand).unzip();
+    let is_given = |id: &str| {
+        options.is_some_and(|it| {
+            it.try_contains_id(id).unwrap_or(false) && it.value_source(id) == Some(ValueSource::CommandLine)
+        })
+    };
+    // A conversion is tried without its output.
+    let is_writing = WRITING.iter().skip(if verb == Some("convert") { 2 } else { 0 }).any(|id| is_given(id));
+    let length = |file: &String| std::fs::metadata(Path::new(file).with_extension("bin")).map_or(0, |it| it.len());
+    let is_read = verb.is_none_or(|verb| READING.contains(&verb)) && !is_writing;
+    if !is_read || words.iter().map(length).sum::<u64>() > MOST_BYTES {
+        return Ok(());
+    }
+    match crate::try_out(words) {
+        Err(failure) if failure.slip().is_some() || !failure.is_of_file() => Err(failure),
+        _ => Ok(()),
+    }
+}
+
+/// The command without the option for which it is refused, if another option is left.
+fn without_one(words: &[String]) -> Option<(Vec<String>, Option<String>)> {
+    let options: Vec<_> = (1..words.len()).filter(|at| words[*at].starts_with("--")).collect();
+    options.iter().skip(1).rev().find_map(|&at| {
+        let is_value = words.get(at + 1).is_some_and(|next| !next.starts_with('-') && !is_xml(next));
+        let end = at + 1 + usize::from(is_value);
+        let rest = [&words[..at], &words[end..]].concat();
+        trial(&rest).is_ok().then(|| (rest, Some(words[at..end].join(" "))))
+    })
+}
+
+/// A command with `meant` in place of the wrong text, or of the part of it that is similar.
+fn replaced(wrong: &str, meant: &str, texts: &[String]) -> Vec<String> {
     let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
     let part = typelift::near(meant, wrong.split(|letter| !is_part(letter)).filter(|part| *part != meant))
         .filter(|_| meant.chars().all(is_part) && (wrong.contains('=') || !texts.iter().any(|text| text == wrong)));
@@ -232,16 +324,23 @@ fn line_with(wrong: &str, meant: &str, arguments: &[OsString]) -> Option<String>
     if words.first().is_some_and(|verb| verb == "convert" || verb == "rewrite") && !is_written {
         words.extend(["-o", "OUT.xml"].map(str::to_owned));
     }
-    (!words.starts_with(&texts) && is_command(&words)).then(|| format!("did you mean `typelift {}`?", shown(&words)))
+    words
 }
 
 /// Advice for a usage error, with the options that the command of the advice lacks.
 fn tip(error: &Error, program: &Command, arguments: &[OsString]) -> Option<String> {
+    let words = habits::meant(arguments).filter(|words| *words != typed(arguments));
+    let words: Vec<_> =
+        ["typelift".to_owned()].into_iter().chain(words.into_iter().flatten()).map(OsString::from).collect();
+    let other = program.clone().try_get_matches_from(&words).err().filter(|_| words.len() > 1);
+    let (error, arguments) = other.as_ref().map_or((error, arguments), |other| (other, &words));
     let asked = Asked::new(program, arguments);
     let tip = asked.tip(error)?;
-    let wrong = text(error, ContextKind::InvalidArg).map(|option| whole(&option, arguments));
     let mut dropped = asked.dropped.take();
-    dropped.retain(|name| !tip.contains(&**name) && wrong.as_ref() != Some(name));
+    // The option that is wrong is not lost if the tip has its value.
+    let wrong = text(error, ContextKind::InvalidArg).map(|option| whole(&option, arguments));
+    let has_value = |name: &str| asked.value_of(name).is_none_or(|value| asked.is_in(&tip, value));
+    dropped.retain(|name| !tip.contains(&**name) && (wrong.as_ref() != Some(name) || !has_value(name)));
     // The words of a command of the shell, and of an example, are other words.
     let is_line = tip.contains("typelift ") && !tip.contains(" | ") && !has_example(&tip) && !asked.is_wish.get();
     let words = asked.rest().filter(|word| is_line && !is_filler(word) && !asked.is_in(&tip, word));
@@ -317,7 +416,8 @@ impl Asked<'_> {
                 }
             }
             ErrorKind::ArgumentConflict => {
-                let tensor = self.value_of("--output").filter(|output| !output.contains('.'));
+                let is_tensor = |name: &&str| self.model().is_some_and(|model| model.find(name).is_ok());
+                let tensor = self.value_of("--output").filter(is_tensor);
                 let cut = tensor.and_then(|tensor| self.said(&format!("rewrite -e 'cut {tensor}'")));
                 cut.or_else(|| Some("leave one of the two out".to_owned()))
             }
@@ -348,6 +448,12 @@ impl Asked<'_> {
             return Some(tip);
         }
         let dashed = dashed(name);
+        // `--no-names` of `diff`.
+        let kind = dashed.rsplit('-').next().filter(|_| is_negated(name) || dashed.starts_with("--ignore-"));
+        if let Some(words) = kind.filter(|_| has(verb, "--ignore")).and_then(|kind| self.fitted(verb, "--ignore", kind))
+        {
+            return self.said(&format!("{own} {} BEFORE.xml AFTER.xml", words.join(" ")));
+        }
         let only_asked = || Some(format!("leave `{name}` out: `typelift {own}` does only what its options say"));
         if is_off(self.value_of(name)) {
             return only_asked();
@@ -511,7 +617,8 @@ impl Asked<'_> {
             return Some(format!("write `typelift {}`", shell_word(file)));
         }
         let names = || self.verbs().map(Command::get_name);
-        let near = |name: &&str| is_slip(word, name);
+        let is_start = names().filter(|name| name.starts_with(word)).count() == 1;
+        let near = |name: &&str| is_slip(word, name) || is_start && name.starts_with(word);
         let nearest = typelift::near(word, names()).filter(|name| near(&&**name));
         if let Some(name) = nearest.or_else(|| names().find(near).map(str::to_owned)) {
             let is_alone = self.models().is_empty() && self.rest().all(|it| it == word);
@@ -566,7 +673,7 @@ impl Asked<'_> {
     }
 
     fn is_picture(&self) -> bool {
-        self.output().is_some_and(|it| [".png", ".svg", ".pdf"].iter().any(|end| it.ends_with(end)))
+        self.output().is_some_and(|it| PICTURES.iter().any(|end| it.ends_with(end)))
     }
 
     /// The command for a program that converts: what the first known option belongs to.
@@ -584,7 +691,7 @@ impl Asked<'_> {
         // The last meaning is advice for a model that no statement fits.
         if let Some(other) = statements
             .clone()
-            .find(|it| it.iter().all(|meant| !meant.starts_with("rewrite ") || self.line(meant).is_none()))
+            .find(|it| it.iter().all(|meant| !meant.starts_with("rewrite ") || self.draft(meant).is_none()))
         {
             return other.last().copied();
         }
@@ -597,9 +704,9 @@ impl Asked<'_> {
     /// The command that keeps the most of what was typed, and the first one of those.
     fn best<'m>(&self, commands: impl IntoIterator<Item = &'m str>) -> Option<&'m str> {
         let lost = |command: &'m str| {
-            let line = self.line(command)?;
-            let is_written = self.output().is_none_or(|output| line.contains(&*shell_word(output)));
-            Some((self.dropped.borrow().len() + usize::from(!is_written), command))
+            let (words, lost) = self.draft(command)?;
+            let is_written = self.output().is_none_or(|output| words.iter().any(|word| word == output));
+            Some((lost.len() + usize::from(!is_written), command))
         };
         Some(commands.into_iter().filter_map(lost).min_by_key(|(lost, _)| *lost)?.1)
     }
@@ -608,10 +715,6 @@ impl Asked<'_> {
 /// The error of the parser for words after the name of the program.
 fn fault<'w>(program: &Command, words: impl IntoIterator<Item = &'w str>) -> Option<Error> {
     program.clone().try_get_matches_from(["typelift"].into_iter().chain(words)).err()
-}
-
-fn is_command(words: &[String]) -> bool {
-    fault(&whole_command(), words.iter().map(String::as_str)).is_none()
 }
 
 /// The first option that an error names as missing.

@@ -101,7 +101,7 @@ impl Asked<'_> {
     /// The first statement that may be meant by a text, and runs.
     fn stated(&self, text: &str) -> Option<String> {
         let mut lines = self.statements(text).into_iter().filter(|line| line.starts_with("rewrite -e"));
-        lines.find(|line| self.line(line).is_some())
+        lines.find(|line| self.draft(line).is_some())
     }
 
     /// The statement that was typed and does not run, with or without `-e`.

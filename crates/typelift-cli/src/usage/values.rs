@@ -23,6 +23,14 @@ impl Asked<'_> {
         let place = valued(verb, option);
         let place = place.split_once(' ')?.1;
         let given = if place.starts_with("NAME=") { given.trim_matches(['{', '}', '"']) } else { given };
+        // `types=["Gather"]`.
+        if place == "PATTERN" && given.contains(['"', '\'']) {
+            let quoted = given.split(['"', '\'']).skip(1).step_by(2);
+            let names = quoted.filter(|name| !["names", "patterns", "types"].contains(name));
+            return Some(names.flat_map(|name| self.fitted(verb, meant, name)).flatten().collect());
+        }
+        let plain = given.replace('"', "");
+        let given = if place == "NAME=SHAPE" { &plain } else { given };
         // `image[1,3]{f32}`, `image{f32}`.
         if let Some((shape, ty)) = given.split_once('{').filter(|_| place == "NAME=SHAPE" && !given.contains("},")) {
             let of_shape = if shape.contains('[') { self.fitted(verb, meant, shape)? } else { Vec::new() };
@@ -58,6 +66,7 @@ impl Asked<'_> {
             "NAME=SHAPE" => vec![self.shape(given)],
             "NAME=LAYOUT" => vec![self.layout(option, given)],
             "NAME=N" => match self.length(option, given)? {
+                words if words.is_empty() => return None,
                 words if words[0] != option || words.len() > 2 => return Some(words),
                 mut words => vec![words.pop()],
             },
@@ -69,6 +78,10 @@ impl Asked<'_> {
             }
             _ => self.forms(option, place, given),
         };
+        let list = Some(()).filter(|()| option == "--use" && given.contains(','));
+        if let Some(words) = list.and_then(|()| self.repeated(verb, option, given)) {
+            return Some(words);
+        }
         let form = forms.into_iter().flatten().find(|form| takes(self.program, verb, option, form));
         let is_whole = |words: &Vec<String>| *words != [option, given] && refused(self.program, verb, words).is_none();
         let other = || meanings(given).into_iter().filter(|meant| has(verb, meant)).map(split).find(is_whole);
@@ -77,6 +90,15 @@ impl Asked<'_> {
 
     /// A pattern of layers: `type:Softmax` for the name of an operation, and `@FILE` for a file.
     fn pattern(&self, given: &str) -> Option<String> {
+        // `(0|1)` of a regular expression.
+        if let Some(form) = self
+            .forms("", "", given)
+            .into_iter()
+            .flatten()
+            .find(|form| form != given && given.contains('\\') && self.keeps(form))
+        {
+            return Some(form);
+        }
         // The name of a module, which a longer path contains.
         let wide = format!("*{given}");
         if given.contains('*') && !self.keeps(given) && self.keeps(&wide) {
@@ -98,29 +120,40 @@ impl Asked<'_> {
     /// Spellings of a value, the likeliest first.
     fn forms(&self, option: &str, place: &str, given: &str) -> Vec<Option<String>> {
         let lower = given.to_lowercase();
-        let (ends, kind) = (self.ends(option), element_type(&lower).ok().map(|ty| ty.to_string()));
+        // `fp16:chw`.
+        let bare = if place == "NAME=TYPE" { lower.trim_end_matches(":chw").trim_end_matches(":hwc") } else { &lower };
+        let given = if bare.len() < given.len() { bare } else { given };
+        let (ends, kind) = (self.ends(option), element_type(bare).ok().map(|ty| ty.to_string()));
         let is_bare = place == "NAME=TYPE" && kind.is_some() && !given.contains([':', '=', '>']);
         let end = if ends.len() > 1 { Some("*".to_owned()) } else { ends.into_iter().next().map(|it| it.0) };
         let end = end.filter(|_| is_bare).map(|end| format!("{end}={given}"));
         let is_from = place.starts_with("FROM") && kind.as_ref().is_some_and(|kind| kind != "f32");
-        let pair = given.replace("->", "=").replacen(':', "=", 1).replace(' ', "");
+        let pair = given.replace("->", "=").replace(' ', "");
+        let pair = if place.starts_with("FROM") { pair.replace(':', "=") } else { pair.replacen(':', "=", 1) };
         let percent =
             given.strip_suffix('%').and_then(|number| Some((number.parse::<f64>().ok()? / 100.0).to_string()));
         let layer = given.rsplit_once(':').filter(|(_, ty)| element_type(ty).is_ok()).map(|it| it.0.to_owned());
-        let glob = given.replace(".*", "*").replace('\\', "").trim_matches(['^', '$']).to_owned();
+        let glob = given.replace(".*", "*").replace(['\\', '|'], "").replace('(', "[").replace(')', "]");
+        let glob = glob.trim_matches(['^', '$']).to_owned();
         let is_small = ["--align", "--compress", "--for", "--quantize"].contains(&option);
         // `v2024.1.0`, `2024`.
         let number = lower.trim_start_matches(|it: char| !it.is_numeric());
+        let opset = number.parse().ok().filter(|_| option == "--target" && !number.contains('.'));
+        let opset = opset.filter(|opset| (3..=16).contains(opset)).map(|opset| Release::of_opset(opset).to_string());
         let begins = |one: &str, other: &str| format!("{one}.").starts_with(&format!("{other}."));
         let releases = Release::all().map(|it| it.to_string()).filter(|_| option == "--target");
         let release = releases.filter(|it| begins(it, number) || begins(number, it)).last();
         let sets = library::SETS.iter().map(|set| set.name).filter(|_| option == "--use");
-        let set = typelift::near(&lower.replace('_', "-"), sets.clone()).or_else(|| by_parts(&lower, sets));
+        let set = by_parts(&lower, sets.clone()).or_else(|| typelift::near(&lower.replace('_', "-"), sets));
+        let unit =
+            |sign, factor: u64| Some((given.split_once(sign)?.0.trim().parse::<u64>().ok()? * factor).to_string());
+        let seconds = unit('m', 60).or_else(|| unit('h', 3600)).filter(|_| place == "SECONDS");
         let forms = [
             end,
             Some(pair).filter(|_| place.contains('=')),
             is_from.then(|| format!("f32={lower}")),
             percent,
+            seconds,
             kind.filter(|_| option == "--hint"),
             layer,
             is_small.then(|| lower.clone()),
@@ -128,6 +161,7 @@ impl Asked<'_> {
             Some(given.to_owned()),
             Some(lower.clone()),
             Some(lower.replace('-', "_")),
+            opset,
             release,
             set,
             Some(given.trim_end_matches(|letter: char| letter.is_alphabetic()).to_owned()),
@@ -150,7 +184,11 @@ impl Asked<'_> {
         let is_named = dims.contains([',', ';', ' ']);
         let texts = dims.split(|letter: char| !is_named && letter == 'x' || [',', ';', ' ', '*'].contains(&letter));
         let texts = texts.filter(|text| !text.is_empty());
-        let dims: Vec<String> = texts.map(|text| if is_open(text) { "?" } else { text }.to_owned()).collect();
+        let mut dims: Vec<String> = texts.map(|text| if is_open(text) { "?" } else { text }.to_owned()).collect();
+        // The width of a picture is named first.
+        if dims.len() == 2 && name.is_empty() && !is_named && given.contains('x') {
+            dims.reverse();
+        }
         // The size of an image is its height and its width.
         let is_size = |own: &[String]| dims.len() == 1 && dims[0].len() > 1 && own.len() == 4;
         let is_same = |(a, b): (&String, &String)| a == b || [a, b].iter().any(|dim| dim.parse::<u64>().is_err());
@@ -190,21 +228,50 @@ impl Asked<'_> {
     /// The length of the batch of the first input, which is open or is a part of its shape.
     fn length(&self, option: &str, given: &str) -> Option<Vec<String>> {
         let pair = |option: &str, value: String| vec![option.to_owned(), value];
-        if given.contains('=') || given.parse::<u64>().is_err() {
-            return Some(pair(option, given.replacen(':', "=", 1)));
+        let symbols = self.model().map(|model| typelift::shapes(model).symbols).unwrap_or_default();
+        // `x[10,2,6]`.
+        if given.contains('[') && !given.contains("]=") {
+            let shape = self.shape(given)?;
+            let (name, dims) = shape.trim_end_matches(']').split_once("=[")?;
+            let of_axis = |(axis, dim)| {
+                let symbol = symbols.iter().find(|it| it.axis() == format!("{name}[{axis}]"))?;
+                Some(pair(option, format!("{}={dim}", symbol.name)))
+            };
+            return Some(dims.split(',').enumerate().filter_map(of_axis).flatten().collect())
+                .filter(|it: &Vec<_>| !it.is_empty());
         }
-        let Some(model) = self.model() else { return Some(pair(option, format!("batch={given}"))) };
-        let symbols = typelift::shapes(model).symbols;
+        if let Some((name, number)) = given.split_once(['=', ':']) {
+            let (name, number) = (name.trim(), number.trim().replace('-', ".."));
+            let is_known = symbols.iter().any(|it| it.name == name || it.axis() == name) || symbols.is_empty();
+            let near = || by_parts(name, symbols.iter().map(|it| &*it.name));
+            let axis = || name.rsplit_once('.').map(|(end, axis)| format!("{end}[{axis}]"));
+            let axis = || axis().filter(|axis| symbols.iter().any(|it| it.axis() == *axis));
+            let own = match is_known {
+                true => name.to_owned(),
+                false => self.lengths(name).or_else(|| self.lengths(&near()?)).or_else(axis).unwrap_or(name.to_owned()),
+            };
+            return Some(own.split(' ').flat_map(|own| pair(option, format!("{own}={number}"))).collect());
+        }
+        if given.parse::<u64>().is_err() {
+            return Some(pair(option, given.to_owned()));
+        }
+        if self.model().is_none() {
+            return Some(pair(option, format!("batch={given}")));
+        }
         let is_batch = self.options().any(|(name, _)| name == "-b" || name.contains("batch"));
         let is_shaped = |name: &str| self.values().any(|value| value.starts_with(&format!("{name}=")));
+        if let Some(own) = self.lengths("seq").filter(|_| !is_batch) {
+            return Some(own.split(' ').flat_map(|own| pair(option, format!("{own}={given}"))).collect());
+        }
         let mut words = Vec::new();
+        let is_any_open = symbols.iter().any(|it| it.axis().ends_with("[0]"));
         for (name, dims) in self.ends("").into_iter().filter(|(name, dims)| !dims.is_empty() && !is_shaped(name)) {
             // `--at 128` is the length of a text, unless only the batch is open.
             let mut axes = (1..dims.len()).rev().filter(|_| !is_batch).chain([0]);
             let of_axis = |axis| symbols.iter().find(|it| it.axis() == format!("{name}[{axis}]"));
             if let Some(symbol) = axes.find_map(of_axis) {
                 words.extend(pair(option, format!("{}={given}", symbol.name)));
-            } else if option == "--set-length" && dims[0].parse::<u64>().is_ok() {
+            } else if option == "--set-length" && dims[0].parse::<u64>().is_ok() && !is_any_open {
                 let dims = [&[given.to_owned()], &dims[1..]].concat().join(",");
                 words.extend(pair("--set-shape", format!("{name}=[{dims}]")));
             }
@@ -214,6 +281,9 @@ impl Asked<'_> {
 
     /// The options of `show` for the operation or the layer that a word means: `--only Convolution` for `conv`.
     pub(super) fn operation(&self, word: &str) -> Option<Vec<String>> {
+        if word.contains(',') {
+            return Some(word.split(',').map(|word| self.operation(word)).collect::<Option<Vec<_>>>()?.concat());
+        }
         let (model, lower) = (self.model()?, word.trim_matches('*').to_lowercase());
         let mut names: Vec<_> = model.graph().layers().filter_map(Layer::operation).map(|it| it.name).collect();
         names.sort_unstable();

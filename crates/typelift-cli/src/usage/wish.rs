@@ -23,9 +23,9 @@ impl<'a> Asked<'a> {
 
     /// The command for an option that does not exist, if its name and its value are a wish: `--to onnx`.
     pub(super) fn wish_of_option(&self, name: &str) -> Option<String> {
-        let (long, value) = (dashed(name), self.value_of(name)?);
+        let (long, value) = (dashed(name), self.value_of(name)?.replace("->", " "));
         let parts = long.split('-').filter(|part| !part.is_empty());
-        self.wish_of(&parts.chain(tokens(value)).collect::<Vec<_>>())
+        self.wish_of(&parts.chain(tokens(&value)).collect::<Vec<_>>())
     }
 
     fn wish_of(&self, words: &[&str]) -> Option<String> {
@@ -114,7 +114,7 @@ impl<'a> Asked<'a> {
     }
 
     /// The open lengths of a name: `batch` and `mask_batch` for `batch`.
-    fn lengths(&self, name: &str) -> Option<String> {
+    pub(super) fn lengths(&self, name: &str) -> Option<String> {
         let symbols = typelift::shapes(self.model()?).symbols.into_iter().map(|symbol| symbol.name);
         let own = symbols.filter(|own| own.strip_suffix(name).is_some_and(|it| it.is_empty() || it.ends_with('_')));
         Some(own.collect::<Vec<_>>().join(" ")).filter(|own| !own.is_empty())
@@ -160,6 +160,7 @@ impl<'a> Asked<'a> {
             ("$FROM", self.type_of(end)),
             // A mask of ones masks nothing.
             ("$NEUTRAL", self.of_rank(end, if end.contains("mask") { "1" } else { "0" })),
+            ("$NESTED", given.iter().find(|it| it.0 == "VALUE").and_then(|it| self.of_rank(end, it.1))),
             ("$LAST", only("output")),
         ] {
             text = if text.contains(place) { text.replace(place, &value?) } else { text };

@@ -117,7 +117,8 @@ impl Release {
         REMOVED.iter().find(|(name, sets, _)| *name == ty && sets.contains(&opset)).map(|row| row.2)
     }
 
-    fn of_opset(opset: u8) -> Self {
+    /// Returns the first release with an operation set.
+    pub fn of_opset(opset: u8) -> Self {
         match opset {
             0..=7 => Self::OLDEST,
             8 => Self::new(2022, 1),
