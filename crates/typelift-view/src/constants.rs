@@ -1,14 +1,13 @@
 //! Values of constants: range, histogram, share of zeros, and losses in narrower types.
 
-use std::borrow::Cow;
-
 use serde::{Serialize, Serializer};
 use typelift::edit::{Bf16, F16};
 use typelift::ops::{self, LayerKind};
 use typelift::precision::schemes;
 use typelift::{Graph, Layer, Model};
 
-use crate::graphs::{Graphs, count, path};
+use crate::folded::{Strings, Text};
+use crate::graphs::{Graphs, count};
 
 /// Limit on the values that are read from all constants. Beyond it, only a sample of each constant is read.
 const MOST: u64 = 1 << 21;
@@ -20,10 +19,10 @@ const FIRST: [usize; 2] = [256, 8];
 const MOST_SHOWN: usize = 1 << 14;
 
 #[derive(Serialize)]
-pub(crate) struct Values<'a> {
-    path: Cow<'a, str>,
+pub(crate) struct Values {
+    path: Text,
     /// The type and shape, `f16[64,64]`.
-    text: String,
+    text: Text,
     /// The number of bytes; 0 for values that are computed from a quantized constant.
     #[serde(skip_serializing_if = "is_zero")]
     bytes: u64,
@@ -92,20 +91,20 @@ impl Narrowed {
     }
 }
 
-pub(crate) fn constants<'a>(model: &'a Model, graphs: &Graphs<'a>) -> Vec<Values<'a>> {
-    let (mut found, mut left) = (Vec::<Values>::new(), MOST);
+pub(crate) fn constants(model: &Model, graphs: &Graphs<'_>, strings: &mut Strings) -> Vec<Values> {
+    let (mut found, mut left) = (Vec::new(), MOST);
     for (place, graph) in model.walk() {
-        let Some((place, _)) = graphs.get_key_value(&place) else { continue };
+        let Some(known) = graphs.get(&place) else { continue };
         for layer in graph.layers().filter(|layer| ops::kind(layer) == LayerKind::Constant) {
             let size = layer.attribute("size").and_then(|size| size.parse().ok()).unwrap_or(0);
             // A single value is shown by its consumer.
             let most = room(layer, &mut left);
             let read = if count(layer) > 1 { layer.sample(model.weights(), most) } else { None };
-            found.extend(read.and_then(|read| values(&read, layer, path(place, layer), size)));
+            found.extend(read.and_then(|read| values(&read, layer, known.path(layer), size, strings)));
         }
         for layer in graph.layers().filter(|layer| layer.ty() == "FakeQuantize") {
             let read = fake_quantized(graph, layer, model, &mut left);
-            found.extend(read.and_then(|read| values(&read, layer, path(place, layer), 0)));
+            found.extend(read.and_then(|read| values(&read, layer, known.path(layer), 0, strings)));
         }
         for quantized in schemes::find(graph, model.weights()) {
             let Some(layer) = graph.layer(quantized.value.layer) else { continue };
@@ -113,7 +112,7 @@ pub(crate) fn constants<'a>(model: &'a Model, graphs: &Graphs<'a>) -> Vec<Values
             let read = read.map(|read| read.into_iter().map(f64::from).collect::<Vec<_>>());
             let ports = quantized.layers.iter().filter_map(|&id| graph.layer(id)?.outputs().first());
             let within = ports.map(|port| port.element_type().name()).find(|name| ["f16", "bf16"].contains(name));
-            let values = read.and_then(|read| values(&read, layer, path(place, layer), 0));
+            let values = read.and_then(|read| values(&read, layer, known.path(layer), 0, strings));
             found.extend(values.map(|values| Values { within, ..values }));
         }
     }
@@ -171,7 +170,7 @@ fn fake_quantized(graph: &Graph, layer: &Layer, model: &Model, left: &mut u64) -
 }
 
 /// Describes the first output of a layer, given some of its values.
-fn values<'a>(read: &[f64], layer: &Layer, path: Cow<'a, str>, bytes: u64) -> Option<Values<'a>> {
+fn values(read: &[f64], layer: &Layer, path: Text, bytes: u64, strings: &mut Strings) -> Option<Values> {
     let port = layer.outputs().first()?;
     let count = port.shape().element_count().filter(|&count| count > 1)?;
     let finite: Vec<f64> = read.iter().copied().filter(|value| value.is_finite()).collect();
@@ -191,7 +190,7 @@ fn values<'a>(read: &[f64], layer: &Layer, path: Cow<'a, str>, bytes: u64) -> Op
     };
     Some(Values {
         path,
-        text: port.to_string(),
+        text: strings.text(&port.to_string()),
         bytes,
         count,
         sample: Some(read.len()).filter(|&read| (read as u64) < count),

@@ -2,24 +2,35 @@
 //!
 //! Most of a page's data are layer names, which recur in boxes, steps and inputs. Each string is listed once, at its
 //! first occurrence, as `[0, "model.layers.0.q", 15, "k"]`: the number of characters shared with the string before, and
-//! the rest. Every occurrence is replaced by `~1`, its position in the list. `page.js` reverses this.
+//! the rest. Every occurrence is replaced by `~1`, its position in the list. `data.js` reverses this.
 
 use std::borrow::Cow;
 use std::hash::BuildHasher as _;
 use std::io;
 
 use foldhash::HashMap;
-use serde::Serialize;
 use serde::ser::Error as _;
+use serde::{Serialize, Serializer};
 use serde_json::Error;
 use serde_json::ser::{CharEscape, CompactFormatter, Formatter};
 
 /// Shorter strings are not replaced, because the reference would be as long.
 const LEAST: usize = 6;
 
-/// Writer of compact JSON that replaces long strings by references and collects them. All strings include their quotes.
+/// A string of the list, by its position. Equal strings have one position.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Text(u32);
+
+/// No other number of a page has this type.
+impl Serialize for Text {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u128(self.0.into())
+    }
+}
+
+/// The list, and a writer of compact JSON that replaces long strings by references to it.
 #[derive(Default)]
-struct Folding {
+pub(crate) struct Strings {
     /// Positions of the strings in the list, by their hashes.
     places: HashMap<u64, u32>,
     /// The ends of the strings in `texts`.
@@ -27,35 +38,51 @@ struct Folding {
     /// The strings of the list, one after the other.
     texts: String,
     list: String,
+    /// The references to the strings, `"~1"`.
+    references: Vec<String>,
     /// The text written so far of the current string.
     text: String,
     is_key: bool,
 }
 
-impl Folding {
+impl Strings {
     fn at(&self, number: usize) -> &str {
         let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.texts[start..self.ends[number]]
     }
 
-    fn place(&mut self) -> usize {
-        let hash = self.places.hasher().hash_one(&self.text);
-        let known = self.places.get(&hash).map(|&number| number as usize);
-        if let Some(number) = known.filter(|&number| self.at(number) == self.text) {
-            return number;
+    /// Lists a string.
+    pub(crate) fn text(&mut self, text: &str) -> Text {
+        let hash = self.places.hasher().hash_one(text);
+        if let Some(&number) = self.places.get(&hash)
+            && self.at(number as usize) == text
+        {
+            return Text(number);
         }
         let number = self.ends.len();
-        let shared = number.checked_sub(1).map_or(0, |last| shared(self.at(last), &self.text));
+        let shared = number.checked_sub(1).map_or(0, |last| shared(self.at(last), text));
         let comma = if number == 0 { "" } else { "," };
-        self.list.extend([comma, itoa::Buffer::new().format(shared), ",\"", &escaped(&self.text[1 + shared..])]);
-        self.texts.push_str(&self.text);
+        self.list.extend([comma, itoa::Buffer::new().format(shared), ",\"", &escaped(&text[shared..]), "\""]);
+        self.texts.push_str(text);
         self.ends.push(self.texts.len());
         self.places.insert(hash, number as u32);
-        number
+        let mut reference = String::with_capacity(13);
+        reference.extend(["\"~", itoa::Buffer::new().format(number), "\""]);
+        self.references.push(reference);
+        Text(number as u32)
+    }
+
+    /// # Errors
+    /// A page that cannot be written as JSON.
+    pub(crate) fn folded(mut self, page: &impl Serialize) -> serde_json::Result<String> {
+        let mut json = b"{\"page\":".to_vec();
+        page.serialize(&mut serde_json::Serializer::with_formatter(&mut json, &mut self))?;
+        json.extend([b",\"strings\":[", self.list.as_bytes(), b"]}"].concat());
+        String::from_utf8(json).map_err(Error::custom)
     }
 }
 
-impl Formatter for &mut Folding {
+impl Formatter for &mut Strings {
     fn begin_object_key<W: io::Write + ?Sized>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
         self.is_key = true;
         CompactFormatter.begin_object_key(writer, first)
@@ -68,7 +95,6 @@ impl Formatter for &mut Folding {
 
     fn begin_string<W: io::Write + ?Sized>(&mut self, _: &mut W) -> io::Result<()> {
         self.text.clear();
-        self.text.push('"');
         Ok(())
     }
 
@@ -78,62 +104,66 @@ impl Formatter for &mut Folding {
     }
 
     fn write_char_escape<W: io::Write + ?Sized>(&mut self, _: &mut W, escape: CharEscape) -> io::Result<()> {
-        let mut escaped = [0; "\\u0000".len()];
-        let mut rest = &mut escaped[..];
-        CompactFormatter.write_char_escape(&mut rest, escape)?;
-        let length = "\\u0000".len() - rest.len();
-        self.text.extend(escaped[..length].iter().copied().map(char::from));
+        self.text.push(match escape {
+            CharEscape::Quote => '"',
+            CharEscape::ReverseSolidus => '\\',
+            CharEscape::Solidus => '/',
+            CharEscape::Backspace => '\u{8}',
+            CharEscape::FormFeed => '\u{c}',
+            CharEscape::LineFeed => '\n',
+            CharEscape::CarriageReturn => '\r',
+            CharEscape::Tab => '\t',
+            CharEscape::AsciiControl(byte) => byte.into(),
+        });
         Ok(())
     }
 
     fn end_string<W: io::Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.text.push('"');
         // A string that looks like a reference is replaced too.
-        let is_folded = !self.is_key && (self.text.len() >= LEAST + 2 || self.text.starts_with("\"~"));
-        if !is_folded {
-            return writer.write_all(escaped(&self.text).as_bytes());
+        if !self.is_key && (self.text.len() >= LEAST || self.text.starts_with('~')) {
+            let text = std::mem::take(&mut self.text);
+            let Text(number) = Strings::text(self, &text);
+            self.text = text;
+            return self.write_u128(writer, number.into());
         }
-        writer.write_all(b"\"~")?;
-        writer.write_all(itoa::Buffer::new().format(self.place()).as_bytes())?;
+        writer.write_all(b"\"")?;
+        writer.write_all(escaped(&self.text).as_bytes())?;
         writer.write_all(b"\"")
     }
-}
 
-/// # Errors
-/// A page that cannot be written as JSON.
-pub(crate) fn folded(page: &impl Serialize) -> serde_json::Result<String> {
-    let (mut json, mut folding) = (b"{\"page\":".to_vec(), Folding::default());
-    page.serialize(&mut serde_json::Serializer::with_formatter(&mut json, &mut folding))?;
-    json.extend([b",\"strings\":[", folding.list.as_bytes(), b"]}"].concat());
-    String::from_utf8(json).map_err(Error::custom)
+    /// Writes a reference: see [`Text`].
+    fn write_u128<W: io::Write + ?Sized>(&mut self, writer: &mut W, number: u128) -> io::Result<()> {
+        writer.write_all(self.references[number as usize].as_bytes())
+    }
 }
 
 /// Only characters of one byte that are not escaped count, because the page's script counts UTF-16 units.
 fn shared(a: &str, b: &str) -> usize {
-    let alike = a.bytes().zip(b.bytes()).skip(1).take_while(|(a, b)| a == b);
-    alike.take_while(|(byte, _)| byte.is_ascii() && !b"\\\"\x7f".contains(byte)).count()
+    let alike = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b);
+    alike.take_while(|(byte, _)| byte.is_ascii() && *byte != b'\x7f').count()
 }
 
 /// Escapes a JSON string, so that it cannot end a script element. Characters that change the direction of a line are
 /// shown as escapes.
-fn escaped(json: &str) -> Cow<'_, str> {
-    if json.bytes().all(|byte| byte < b'\x7f' && byte != b'<') {
-        return json.into();
+fn escaped(text: &str) -> Cow<'_, str> {
+    if text.bytes().all(|byte| (b' '..b'\x7f').contains(&byte) && !b"\"\\<".contains(&byte)) {
+        return text.into();
     }
-    let mut text = String::new();
-    for c in json.chars() {
+    let mut json = String::new();
+    for c in text.chars() {
         match c {
-            '<' => text += "\\u003c",
+            '"' | '\\' => json.extend(['\\', c]),
+            '<' | '\0'..='\u{1f}' => json += &format!("\\u{:04x}", u32::from(c)),
             '\u{7f}'..='\u{9f}'
             | '\u{61c}'
             | '\u{200e}'
             | '\u{200f}'
             | '\u{2028}'..='\u{202e}'
-            | '\u{2066}'..='\u{2069}' => text += &format!("\\\\u{{{:x}}}", u32::from(c)),
-            c => text.push(c),
+            | '\u{2066}'..='\u{2069}' => json += &format!("\\\\u{{{:x}}}", u32::from(c)),
+            c => json.push(c),
         }
     }
-    text.into()
+    json.into()
 }
 
 #[cfg(test)]
@@ -169,7 +199,7 @@ mod tests {
     #[test]
     fn data_can_neither_end_the_script_nor_turn_lines() {
         assert_eq!(escaped("a<b \u{202e}x\u{9b}<"), "a\\u003cb \\\\u{202e}x\\\\u{9b}\\u003c");
-        let text = folded(&json!(["name\u{7f}<<1", "name\u{7f}<<2", "<"])).unwrap();
+        let text = Strings::default().folded(&json!(["name\u{7f}<<1", "name\u{7f}<<2", "<"])).unwrap();
         assert!(!text.contains(['<', '\u{7f}']), "{text}");
         assert_eq!(unfolded(&text), json!(["name\\u{7f}<<1", "name\\u{7f}<<2", "<"]));
     }
@@ -182,9 +212,9 @@ mod tests {
             "~key of an object": [1.5, null, true, "~key of an object"],
         });
         let text = serde_json::to_string(&document).unwrap();
-        let short = folded(&document).unwrap();
+        let short = Strings::default().folded(&document).unwrap();
         assert_eq!(unfolded(&short), document);
         assert!(short.len() * 2 < text.len(), "{short}");
-        assert_eq!(unfolded(&folded(&json!({})).unwrap()), json!({}));
+        assert_eq!(unfolded(&Strings::default().folded(&json!({})).unwrap()), json!({}));
     }
 }

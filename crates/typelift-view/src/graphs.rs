@@ -14,6 +14,8 @@ use typelift::promote::ElementType;
 use typelift::values::{Array, Data};
 use typelift::{Graph, Layer, LayerId, Model, Output, Shapes};
 
+use crate::folded::{Strings, Text};
+
 /// In a graph with more boxes than this, shape computations are part of their consumer.
 const MANY_BOXES: usize = 60;
 /// A constant with at most this many values shows them in the line of its consumer.
@@ -25,25 +27,25 @@ pub(crate) struct Drawn<'a> {
     pub(crate) path: String,
     /// The graph and the box that contain it.
     pub(crate) holder: Option<(usize, usize)>,
-    pub(crate) nodes: Vec<Node<'a>>,
+    pub(crate) nodes: Vec<Node>,
     pub(crate) edges: Vec<Edge>,
     /// The blocks and scopes; an outer one comes before those inside.
     pub(crate) groups: Vec<Group<'a>>,
     /// The paths of shape computations without a box, each with those of its producers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) hidden: Vec<(Cow<'a, str>, Vec<Cow<'a, str>>)>,
+    pub(crate) hidden: Vec<(Text, Vec<Text>)>,
     /// The paths of a body's Parameters, each with the input of the layer around it that enters there.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) entries: Vec<(Cow<'a, str>, usize)>,
+    pub(crate) entries: Vec<(Text, usize)>,
     /// The paths of a body's Results, each with the output of the layer around it that it becomes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) exits: Vec<(Cow<'a, str>, usize)>,
+    pub(crate) exits: Vec<(Text, usize)>,
     /// The paths of a body's Parameters and Results with their roles: `sliced along axis 1, start 0, stride 1`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) roles: Vec<(Cow<'a, str>, String)>,
+    pub(crate) roles: Vec<(Text, String)>,
     /// The paths of a Result and of the Parameter that has its value in the next iteration.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) back: Vec<(Cow<'a, str>, Cow<'a, str>)>,
+    pub(crate) back: Vec<(Text, Text)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -54,21 +56,28 @@ pub(crate) enum Side {
 }
 
 /// A box.
-#[derive(Clone, Default, PartialEq, Serialize)]
-pub(crate) struct Node<'a> {
+#[derive(Clone, Default, PartialEq)]
+pub(crate) struct Node {
     pub(crate) id: Option<LayerId>,
-    pub(crate) name: Cow<'a, str>,
-    pub(crate) path: Cow<'a, str>,
-    pub(crate) op: Cow<'a, str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) path: Text,
+    pub(crate) op: Text,
     pub(crate) line: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) group: Option<usize>,
-    /// Element types and shapes of its outputs.
-    pub(crate) outputs: Vec<(&'static str, String)>,
-    pub(crate) inputs: Vec<Entry<'a>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) attributes: Vec<(Cow<'a, str>, Cow<'a, str>)>,
+    /// Element types and shapes of its outputs, `f32[2]`.
+    pub(crate) outputs: Vec<Text>,
+    pub(crate) inputs: Vec<Entry>,
+    pub(crate) attributes: Vec<(Text, Text)>,
+    /// The names of its tensors that differ from its own name.
+    pub(crate) tensors: Vec<Text>,
+    pub(crate) more: Facts,
+}
+
+/// The facts that few boxes have.
+#[derive(Clone, Default, PartialEq, Serialize)]
+pub(crate) struct Facts {
+    /// The name, if it is not the path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) name: Option<Text>,
     /// For a Convert: source type, destination type, the possible loss, which is empty if nothing is lost, true for
     /// integers that count or select, and the reason.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -76,12 +85,9 @@ pub(crate) struct Node<'a> {
     /// The number of layers of a run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) layers: Option<usize>,
-    /// The names of its tensors that differ from its own name.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) tensors: Vec<String>,
     /// The data path of its largest weight: `u4→f16→f32 · 30 KB`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) weights: Option<String>,
+    pub(crate) weights: Option<Text>,
     /// The multiply-accumulate operations; 0 for operations without any.
     #[serde(skip_serializing_if = "is_zero")]
     pub(crate) macs: u64,
@@ -93,13 +99,24 @@ pub(crate) struct Node<'a> {
     pub(crate) end: Option<String>,
     /// The lengths that fit an input or that the layer demands, `seq ≤ 512`, each with the paths of the other layers concerned.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) limits: Vec<(String, Vec<Cow<'a, str>>)>,
+    pub(crate) limits: Vec<(String, Vec<Text>)>,
     /// The side that has this layer, if the other side does not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) only: Option<Side>,
     /// The layer of the earlier model, if its box differs.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) was: Option<Box<Node<'a>>>,
+    pub(crate) was: Option<Box<Node>>,
+}
+
+/// Written as a row; `data.js` names the columns.
+impl Serialize for Node {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { id, path, op, line, group, outputs, inputs, attributes, tensors, more } = self;
+        if *more == Facts::default() {
+            return (id, path, op, line, group, outputs, inputs, attributes, tensors).serialize(serializer);
+        }
+        (id, path, op, line, group, outputs, inputs, attributes, tensors, more).serialize(serializer)
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]
@@ -108,25 +125,33 @@ fn is_zero(number: &u64) -> bool {
 }
 
 /// An input of a layer.
-#[derive(Clone, Default, PartialEq, Serialize)]
-pub(crate) struct Entry<'a> {
+#[derive(Clone, Default, PartialEq)]
+pub(crate) struct Entry {
     /// The path of the producer; `None` for a constant.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    from: Option<Cow<'a, str>>,
+    from: Option<Text>,
     /// The name of the input, such as `axis`; `None` for data.
-    #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'static str>,
     /// The type and shape, `f32[2]`; for a constant also its name and other facts.
-    text: String,
+    text: Text,
     /// The paths of the layers that compute a constant, which have no boxes.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    held: Vec<Cow<'a, str>>,
+    held: Vec<Text>,
     /// For a weight of several constants: the path of each, and its part in the computation. The largest comes first.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    parts: Vec<(Cow<'a, str>, &'static str)>,
+    parts: Vec<(Text, &'static str)>,
     /// The paths of the layers whose shapes determine the values of a constant.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    of: Vec<Cow<'a, str>>,
+    of: Vec<Text>,
+}
+
+/// Written as a row; `data.js` names the columns.
+impl Serialize for Entry {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { from, name, text, held, parts, of } = self;
+        match (from, name) {
+            (Some(_), None) => (text, from).serialize(serializer),
+            (Some(_), Some(_)) => (text, from, name).serialize(serializer),
+            _ if of.is_empty() => (text, from, name, held, parts).serialize(serializer),
+            _ => (text, from, name, held, parts, of).serialize(serializer),
+        }
+    }
 }
 
 /// A numbered block, a scope in it, or the layers before, between or after blocks.
@@ -200,18 +225,18 @@ impl<'a> Group<'a> {
 pub(crate) struct Edge {
     pub(crate) from: usize,
     pub(crate) to: usize,
-    pub(crate) element_type: &'static str,
-    pub(crate) shape: String,
+    /// The type and shape, `f32[2]`.
+    pub(crate) text: Text,
     pub(crate) only: Option<Side>,
 }
 
 /// Written as a row; `data.js` names the columns.
 impl Serialize for Edge {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { from, to, element_type, shape, only } = self;
+        let Self { from, to, text, only } = self;
         match only {
-            Some(only) => (from, to, element_type, shape, only).serialize(serializer),
-            None => (from, to, element_type, shape).serialize(serializer),
+            Some(only) => (from, to, text, only).serialize(serializer),
+            None => (from, to, text).serialize(serializer),
         }
     }
 }
@@ -221,14 +246,25 @@ struct Source<'a> {
     model: &'a Model,
     lines: Lines,
     shapes: &'a Shapes,
+    /// The texts of known types and dimensions.
+    texts: HashMap<(ElementType, usize), Text>,
 }
 
 impl Source<'_> {
-    /// The element types of a layer's outputs, and their shapes with the names of open lengths.
-    fn outputs(&self, place: &Place, layer: &Layer) -> Vec<(&'static str, String)> {
+    /// The element types of a layer's outputs with their shapes, which have the names of open lengths.
+    fn outputs(&mut self, place: &Place, layer: &Layer, strings: &mut Strings) -> Vec<Text> {
         let outputs = layer.outputs().iter().enumerate().map(|(at, port)| {
-            let named = place.is_model().then(|| self.shapes.text(layer.id().output(at), port));
-            (port.element_type().name(), named.unwrap_or_else(|| port.shape().to_string()))
+            if !place.is_model() {
+                return strings.text(&port.to_string());
+            }
+            let (tensor, ty) = (layer.id().output(at), port.element_type());
+            let key = self.shapes.number(tensor).map(|number| (ty, number));
+            if let Some(text) = key.and_then(|key| self.texts.get(&key)) {
+                return *text;
+            }
+            let text = strings.text(&[ty.name(), &self.shapes.text(tensor, port)].concat());
+            self.texts.extend(key.map(|key| (key, text)));
+            text
         });
         outputs.collect()
     }
@@ -247,11 +283,40 @@ impl Source<'_> {
     }
 }
 
-/// The graphs of a model with the data paths of their values. A place includes the names of the surrounding bodies.
-pub(crate) type Graphs<'a> = HashMap<Place, (&'a Graph, Ways<'a>)>;
+/// The graphs of a model. A place includes the names of the surrounding bodies.
+pub(crate) type Graphs<'a> = HashMap<Place, Known<'a>>;
 
-pub(crate) fn graphs(model: &Model) -> Graphs<'_> {
-    model.walk().map(|(place, graph)| (place, (graph, Ways::new(graph)))).collect()
+/// A graph with the data paths of its values, and the path and the operation of each layer.
+pub(crate) struct Known<'a> {
+    pub(crate) graph: &'a Graph,
+    pub(crate) ways: Ways<'a>,
+    names: LayerMap<(Text, Text)>,
+}
+
+impl Known<'_> {
+    /// The path and the operation of a layer.
+    pub(crate) fn names(&self, layer: LayerId) -> (Text, Text) {
+        self.names.get(layer).copied().unwrap_or_default()
+    }
+
+    pub(crate) fn path(&self, layer: &Layer) -> Text {
+        self.names(layer.id()).0
+    }
+
+    fn path_of(&self, layer: LayerId) -> Option<Text> {
+        self.names.get(layer).map(|(path, _)| *path)
+    }
+}
+
+pub(crate) fn graphs<'a>(model: &'a Model, strings: &mut Strings) -> Graphs<'a> {
+    let known = model.walk().map(|(place, graph)| {
+        let mut names = LayerMap::new(graph);
+        names.extend(
+            graph.layers().map(|layer| (layer.id(), (strings.text(&path(&place, layer)), strings.text(layer.ty())))),
+        );
+        (place, Known { graph, ways: Ways::new(graph), names })
+    });
+    known.collect()
 }
 
 struct Pending<'a> {
@@ -266,18 +331,20 @@ pub(crate) fn drawn<'a>(
     shapes: Option<&Shapes>,
     graphs: &Graphs<'a>,
     blocks: &'a Blocks,
+    strings: &mut Strings,
 ) -> Vec<Drawn<'a>> {
     let mut list: Vec<Drawn> = Vec::new();
     let own = shapes.is_none().then(|| typelift::shapes(model));
     let Some(shapes) = shapes.or(own.as_ref()) else { return list };
-    let source = Source { model, lines: Lines::new(model.source().clone()), shapes };
+    let lines = Lines::new(model.source().clone());
+    let mut source = Source { model, lines, shapes, texts: HashMap::default() };
     let mut pending = vec![Pending { place: Place::default(), holder: None, body: None }];
     while let Some(Pending { place, holder, body }) = pending.pop() {
-        let Some((place, (graph, ways))) = graphs.get_key_value(&place) else { continue };
-        let at = list.len();
+        let Some((place, known)) = graphs.get_key_value(&place) else { continue };
+        let (graph, at) = (known.graph, list.len());
         let (groups, group_of) = groups(graph, blocks, place);
-        let mut boxes = Boxes { nodes: Vec::new(), edges: Vec::new(), numbers: numbers(graph, ways) };
-        boxes.add_layers(&source, graph, ways, place);
+        let mut boxes = Boxes { nodes: Vec::new(), edges: Vec::new(), numbers: numbers(known) };
+        boxes.add_layers(&mut source, known, place, strings);
         for node in &mut boxes.nodes {
             node.group = node.id.and_then(|id| group_of.get(id)).copied();
         }
@@ -290,16 +357,17 @@ pub(crate) fn drawn<'a>(
         for (limit, ends) in if place.is_model() { source.limits() } else { Vec::new() } {
             for end in ends.iter().filter_map(|&end| boxes.numbers.get(end).copied()) {
                 let others = ends.iter().filter(|&&id| boxes.nodes[end].id != Some(id));
-                let others = others.filter_map(|&id| Some(path(place, graph.layer(id)?))).collect();
-                boxes.nodes[end].limits.push((limit.clone(), others));
+                let others = others.filter_map(|&id| known.path_of(id)).collect();
+                boxes.nodes[end].more.limits.push((limit.clone(), others));
             }
         }
-        let hidden = hidden(graph, ways, place, &boxes.numbers);
-        let inner = |id: LayerId| Some(path(place, graph.layer(id)?));
+        let hidden = hidden(known, &boxes.numbers);
         let links = |direction: Direction| {
             let all = body.into_iter().flat_map(|(layer, body)| body.port_map.iter().map(move |link| (layer, link)));
             let wanted = all.filter(|(_, link)| link.direction == direction);
-            wanted.filter_map(|(layer, link)| Some((inner(link.internal_layer_id)?, outer(layer, link)?))).collect()
+            wanted
+                .filter_map(|(layer, link)| Some((known.path_of(link.internal_layer_id)?, outer(layer, link)?)))
+                .collect()
         };
         let back = body.into_iter().flat_map(|(_, body)| &body.back_edges);
         list.push(Drawn {
@@ -310,9 +378,9 @@ pub(crate) fn drawn<'a>(
             roles: body
                 .into_iter()
                 .flat_map(|(_, body)| &body.port_map)
-                .filter_map(|link| Some((inner(link.internal_layer_id)?, role(link)?)))
+                .filter_map(|link| Some((known.path_of(link.internal_layer_id)?, role(link)?)))
                 .collect(),
-            back: back.filter_map(|edge| Some((inner(edge.from)?, inner(edge.to)?))).collect(),
+            back: back.filter_map(|edge| Some((known.path_of(edge.from)?, known.path_of(edge.to)?))).collect(),
             nodes: boxes.nodes,
             edges: boxes.edges,
             groups,
@@ -355,10 +423,11 @@ fn groups<'a>(graph: &Graph, blocks: &'a Blocks, place: &Place) -> (Vec<Group<'a
 
 /// The numbers of the boxes. Constants, layers that compute from constants alone, and in a large graph shape computations
 /// have none.
-fn numbers(graph: &Graph, ways: &Ways<'_>) -> LayerMap<usize> {
-    let mut layers: Vec<LayerId> = graph.layers().map(Layer::id).filter(|&id| !is_constant(graph, ways, id)).collect();
+fn numbers(known: &Known<'_>) -> LayerMap<usize> {
+    let graph = known.graph;
+    let mut layers: Vec<LayerId> = graph.layers().map(Layer::id).filter(|&id| !is_constant(known, id)).collect();
     if layers.len() > MANY_BOXES {
-        layers.retain(|&id| ways.role(id) != Some(Role::Shape));
+        layers.retain(|&id| known.ways.role(id) != Some(Role::Shape));
     }
     let mut numbers = LayerMap::new(graph);
     numbers.extend(layers.into_iter().zip(0..));
@@ -366,19 +435,13 @@ fn numbers(graph: &Graph, ways: &Ways<'_>) -> LayerMap<usize> {
 }
 
 /// The layers without a box that do not compute from constants alone, with their producers.
-fn hidden<'a>(
-    graph: &'a Graph,
-    ways: &Ways<'_>,
-    place: &Place,
-    numbers: &LayerMap<usize>,
-) -> Vec<(Cow<'a, str>, Vec<Cow<'a, str>>)> {
-    let folded = graph.layers().filter(|layer| numbers.get(layer.id()).is_none());
-    let layers = folded.filter(|layer| !is_constant(graph, ways, layer.id()));
+fn hidden(known: &Known<'_>, numbers: &LayerMap<usize>) -> Vec<(Text, Vec<Text>)> {
+    let folded = known.graph.layers().filter(|layer| numbers.get(layer.id()).is_none());
+    let layers = folded.filter(|layer| !is_constant(known, layer.id()));
     let with_producers = layers.map(|layer| {
-        let feeds = graph.producers(layer.id()).into_iter().flatten();
-        let computed = feeds.filter(|feed| !is_constant(graph, ways, feed.layer)).collect::<Vec<_>>();
-        let producers = computed.into_iter().filter_map(|feed| Some(path(place, graph.layer(feed.layer)?)));
-        (path(place, layer), producers.collect())
+        let feeds = known.graph.producers(layer.id()).into_iter().flatten();
+        let producers = feeds.filter(|feed| !is_constant(known, feed.layer)).map(|feed| known.names(feed.layer).0);
+        (known.path(layer), producers.collect())
     });
     with_producers.collect()
 }
@@ -387,18 +450,19 @@ pub(crate) fn path<'a>(place: &Place, layer: &'a Layer) -> Cow<'a, str> {
     if place.is_model() { layer.name().into() } else { place.path_to(layer.name()).into() }
 }
 
-struct Boxes<'a> {
-    nodes: Vec<Node<'a>>,
+struct Boxes {
+    nodes: Vec<Node>,
     edges: Vec<Edge>,
     numbers: LayerMap<usize>,
 }
 
-impl<'a> Boxes<'a> {
-    fn add_layers(&mut self, source: &Source<'_>, graph: &'a Graph, ways: &Ways<'a>, place: &Place) {
+impl Boxes {
+    fn add_layers(&mut self, source: &mut Source<'_>, known: &Known<'_>, place: &Place, strings: &mut Strings) {
+        let graph = known.graph;
         let shown: Vec<&Layer> = graph.layers().filter(|layer| self.numbers.get(layer.id()).is_some()).collect();
         let quantized = schemes::find(graph, source.model.weights()).into_iter();
         let schemes: HashMap<LayerId, Scheme> = quantized.map(|it| (it.codes, it.scheme)).collect();
-        let outputs: Vec<_> = shown.iter().map(|layer| source.outputs(place, layer)).collect();
+        let outputs: Vec<_> = shown.iter().map(|layer| source.outputs(place, layer, strings)).collect();
         self.nodes.reserve(shown.len());
         for (to, layer) in shown.into_iter().enumerate() {
             let (mut inputs, mut weights) = (Vec::new(), Vec::new());
@@ -407,31 +471,28 @@ impl<'a> Boxes<'a> {
                 let name = input_name(layer, input);
                 let (Some(producer), Some(port)) = (graph.layer(feed.layer), graph.output(*feed)) else { continue };
                 if let Some(&from) = self.numbers.get(feed.layer) {
-                    let (element_type, shape) = outputs[from][feed.port].clone();
-                    let text = [element_type, &shape].concat();
-                    self.edges.push(Edge { from, to, element_type, shape, only: None });
-                    let from = Some(path(place, producer));
-                    inputs.push(Entry { from, name, text, ..Entry::default() });
+                    let text = outputs[from][feed.port];
+                    self.edges.push(Edge { from, to, text, only: None });
+                    inputs.push(Entry { from: Some(known.path(producer)), name, text, ..Entry::default() });
                     continue;
                 }
-                let stored = Stored::new(ways, graph, *feed, &self.numbers);
+                let stored = Stored::new(known, *feed, &self.numbers);
                 let mut text = constant(source.model, producer, port, &stored);
                 // A shape of a quantized tensor is not quantized.
                 let codes = stored.way.first().filter(|_| stored.shaped.is_empty());
                 let scheme = codes.and_then(|codes| schemes.get(&codes.id()));
                 text.extend(scheme.map(|scheme| format!(", {scheme}")));
-                let [held, of] = [&stored.layers, &stored.shaped]
-                    .map(|layers| layers.iter().map(|layer| path(place, layer)).collect::<Vec<_>>());
-                let parts = stored
-                    .parts(graph, scheme.is_some())
-                    .into_iter()
-                    .map(|(layer, part)| (path(place, layer), part))
-                    .collect();
+                let [held, of] =
+                    [&stored.layers, &stored.shaped].map(|layers| layers.iter().map(|it| known.path(it)).collect());
+                let parts = stored.parts(graph, scheme.is_some()).into_iter();
+                let parts = parts.map(|(layer, part)| (known.path(layer), part)).collect();
                 weights.extend(stored.weights);
-                inputs.push(Entry { from: None, name, text, held, parts, of });
+                inputs.push(Entry { from: None, name, text: strings.text(&text), held, parts, of });
             }
             let largest = weights.into_iter().max_by_key(|(bytes, _)| *bytes);
-            self.nodes.push(node(source, (graph, ways), layer, place, inputs, largest.map(|(_, text)| text)));
+            let weights = largest.map(|(_, text)| strings.text(&text));
+            let more = Facts { weights, ..facts(source, known, layer, place, strings) };
+            self.nodes.push(Node { inputs, more, ..node(source, known, layer, strings) });
         }
         self.nodes.iter_mut().zip(outputs).for_each(|(node, outputs)| node.outputs = outputs);
     }
@@ -442,8 +503,8 @@ fn input_name(layer: &Layer, input: usize) -> Option<&'static str> {
 }
 
 /// True for a layer that computes from constants alone. It is drawn as part of its consumers; without any it keeps a box.
-fn is_constant(graph: &Graph, ways: &Ways<'_>, id: LayerId) -> bool {
-    ways.role(id) == Some(Role::Stored) && graph.users(id).next().is_some()
+fn is_constant(known: &Known<'_>, id: LayerId) -> bool {
+    known.ways.role(id) == Some(Role::Stored) && known.graph.users(id).next().is_some()
 }
 
 /// The layers that compute a constant or a shape, and the data path of the largest value that they store.
@@ -457,8 +518,9 @@ struct Stored<'a> {
 }
 
 impl<'a> Stored<'a> {
-    fn new(ways: &Ways<'_>, graph: &'a Graph, end: Output, numbers: &LayerMap<usize>) -> Self {
-        let way = std::iter::successors(Some(end), |&tensor| ways.before(tensor));
+    fn new(known: &Known<'a>, end: Output, numbers: &LayerMap<usize>) -> Self {
+        let graph = known.graph;
+        let way = std::iter::successors(Some(end), |&tensor| known.ways.before(tensor));
         let mut way: Vec<&Layer> = way.filter_map(|tensor| graph.layer(tensor.layer)).collect();
         way.reverse();
         let (mut layers, mut shaped) = (Vec::from_iter(graph.layer(end.layer)), Vec::<&Layer>::new());
@@ -557,40 +619,35 @@ fn number(value: f64, element_type: ElementType) -> String {
     }
 }
 
-fn node<'a>(
-    source: &Source<'_>,
-    (graph, ways): (&Graph, &Ways<'_>),
-    layer: &'a Layer,
-    place: &Place,
-    inputs: Vec<Entry<'a>>,
-    weights: Option<String>,
-) -> Node<'a> {
+fn node(source: &Source<'_>, known: &Known<'_>, layer: &Layer, strings: &mut Strings) -> Node {
+    let (path, op) = known.names(layer.id());
+    let attributes = layer.attributes().iter();
+    let attributes = attributes.map(|it| (strings.text(it.name()), strings.text(&brief(it.value())))).collect();
+    let names = layer.outputs().iter().flat_map(|port| port.names());
+    let tensors = names.filter(|name| name != layer.name()).map(|name| strings.text(&name)).collect();
+    let line = layer.span().map(|span| source.lines.line_at(span.start));
+    Node { id: Some(layer.id()), path, op, line, attributes, tensors, ..Node::default() }
+}
+
+fn facts(source: &Source<'_>, known: &Known<'_>, layer: &Layer, place: &Place, strings: &mut Strings) -> Facts {
+    let graph = known.graph;
     let convert = ops::conversion(graph, layer).map(|found| {
         let effect = found.effect(graph, source.model.weights(), layer);
         let lost = if effect.is_exact() { String::new() } else { effect.to_string() };
         let from: Vec<&str> = found.from.iter().map(|ty| ty.name()).collect();
         let is_judged = effect.audit.is_none() && found.lossy().next().is_some();
         let reason = if is_judged { range(found.range(graph, source.model.weights(), layer)) } else { String::new() };
-        (from.join(", "), found.to.name(), lost, ways.converts_indices(layer), reason)
+        (from.join(", "), found.to.name(), lost, known.ways.converts_indices(layer), reason)
     });
-    let names = layer.outputs().iter().flat_map(|port| port.names());
     let is_end = place.is_model() && matches!(ops::kind(layer), LayerKind::Parameter | LayerKind::Result);
     let macs = ops::macs(graph, layer);
-    Node {
-        id: Some(layer.id()),
-        name: layer.name().into(),
-        path: path(place, layer),
-        op: layer.ty().into(),
-        line: layer.span().map(|span| source.lines.line_at(span.start)),
-        inputs,
-        attributes: layer.attributes().iter().map(|a| (a.name().into(), brief(a.value()))).collect(),
+    Facts {
+        name: (!place.is_model()).then(|| strings.text(layer.name())),
         convert,
-        tensors: names.filter(|name| name != layer.name()).collect(),
-        weights,
         macs: macs.count,
         least: macs.is_least,
         end: is_end.then(|| source.model.end_name(layer)).filter(|name| name != layer.name()),
-        ..Node::default()
+        ..Facts::default()
     }
 }
 

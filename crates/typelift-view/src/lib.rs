@@ -28,6 +28,7 @@ use typelift::shape::Formulas;
 use typelift::{Model, Shapes};
 use typelift_run::execution::Ran;
 
+use crate::folded::Strings;
 use crate::graphs::brief;
 
 const PAGE: &str = include_str!("page/page.html");
@@ -112,8 +113,8 @@ struct Document<'a> {
     map: Vec<MapRow<'a>>,
     map_before: Vec<MapRow<'a>>,
     /// Every tensor.
-    steps: Vec<steps::Step<'a>>,
-    constants: Vec<constants::Values<'a>>,
+    steps: Vec<steps::Step>,
+    constants: Vec<constants::Values>,
     #[serde(skip_serializing_if = "Option::is_none")]
     made_by: Option<String>,
     /// The metadata of the model, or its changes: the path, the former value of a compared model, and the value.
@@ -273,7 +274,7 @@ impl<'a> Page<'a> {
             Some(data) => data,
             None => match self.data(&parts, Extent::Own)? {
                 Some(data) => data,
-                None => folded::folded(&self.document(&parts, Extent::Outline))?,
+                None => self.written(&parts, Extent::Outline)?,
             },
         };
         Ok(page(self.title, &data))
@@ -292,15 +293,21 @@ impl<'a> Page<'a> {
             return Ok(None);
         }
         // The document takes more memory than the page, and is dropped before the page is put together.
-        let data = folded::folded(&self.document(parts, extent))?;
+        let data = self.written(parts, extent)?;
         Ok(Some(data).filter(|data| data.len() <= self.most_bytes))
     }
 
-    fn document<'d>(&'d self, parts: &'d Parts, extent: Extent) -> Document<'d> {
+    fn written(&self, parts: &Parts, extent: Extent) -> serde_json::Result<String> {
+        let mut strings = Strings::default();
+        let document = self.document(parts, extent, &mut strings);
+        strings.folded(&document)
+    }
+
+    fn document<'d>(&'d self, parts: &'d Parts, extent: Extent, strings: &mut Strings) -> Document<'d> {
         let (model, found, (map, blocks)) = (self.model, self.found, &parts.after);
         let rows = |model: &Model, map: &'d PrecisionMap| map.rows.iter().map(|row| map_row(model, row)).collect();
         let is_whole = extent != Extent::Outline;
-        let graphs = if is_whole { graphs::graphs(model) } else { graphs::Graphs::default() };
+        let graphs = if is_whole { graphs::graphs(model, strings) } else { graphs::Graphs::default() };
         let changes = Changes::of(self.before.as_ref().map(|before| before.diff));
         Document {
             title: self.title,
@@ -313,15 +320,15 @@ impl<'a> Page<'a> {
             conditions: self.conditions(),
             runs: self.runs.iter().take(2).map(|run| ran::Run::of(model.graph(), run)).collect(),
             outline: (!is_whole).then(|| outline::message(model, blocks)),
-            graphs: self.graphs(parts, &graphs, extent),
+            graphs: self.graphs(parts, &graphs, extent, strings),
             names: if is_whole { Vec::new() } else { outline::names(model, self.shapes, blocks) },
             map: rows(model, map),
             map_before: self
                 .before
                 .zip(parts.before.as_ref())
                 .map_or_else(Vec::new, |(it, (map, _))| rows(it.model, map)),
-            steps: if is_whole { steps::steps(model, &graphs) } else { Vec::new() },
-            constants: if is_whole { constants::constants(model, &graphs) } else { Vec::new() },
+            steps: if is_whole { steps::steps(model, &graphs, strings) } else { Vec::new() },
+            constants: if is_whole { constants::constants(model, &graphs, strings) } else { Vec::new() },
             made_by: model.made_by(),
             metadata: self.metadata(),
             findings: found.iter().take(MOST).map(|diagnostic| finding(model, diagnostic, self.voice)).collect(),
@@ -369,17 +376,24 @@ impl<'a> Page<'a> {
         short.map(|(path, [before, after])| (path, before, after)).collect()
     }
 
-    fn graphs<'d>(&'d self, parts: &'d Parts, graphs: &graphs::Graphs<'d>, extent: Extent) -> Vec<graphs::Drawn<'d>> {
+    fn graphs<'d>(
+        &'d self,
+        parts: &'d Parts,
+        graphs: &graphs::Graphs<'d>,
+        extent: Extent,
+        strings: &mut Strings,
+    ) -> Vec<graphs::Drawn<'d>> {
         if extent == Extent::Outline {
-            return vec![outline::drawn(self.model, self.shapes, &parts.after.1)];
+            return vec![outline::drawn(self.model, self.shapes, &parts.after.1, strings)];
         }
-        let drawn = graphs::drawn(self.model, self.shapes, graphs, &parts.after.1);
+        let drawn = graphs::drawn(self.model, self.shapes, graphs, &parts.after.1, strings);
         let Some((before, (_, blocks))) = self.before.zip(parts.before.as_ref()).filter(|_| extent == Extent::Both)
         else {
             return drawn;
         };
         let twins = typelift::matched_layers(before.model, self.model).into_iter().collect();
-        union::union(drawn, graphs::drawn(before.model, None, &graphs::graphs(before.model), blocks), &twins)
+        let graphs = graphs::graphs(before.model, strings);
+        union::union(drawn, graphs::drawn(before.model, None, &graphs, blocks, strings), &twins)
     }
 }
 
@@ -472,7 +486,7 @@ fn finding(model: &Model, diagnostic: &Diagnostic, voice: Voice<'_>) -> Finding 
     }
 }
 
-/// Nothing in the data can end the script element, because [`folded`](folded::folded) escapes them.
+/// Nothing in the data can end the script element, because [`Strings::folded`] escapes them.
 fn page(title: &str, data: &str) -> String {
     let title = title.replace('&', "&amp;").replace('<', "&lt;");
     let parts = [("/*STYLE*/", STYLE), ("/*SCRIPT*/", SCRIPT), ("<!--TITLE-->", &title), ("/*DATA*/", data)];

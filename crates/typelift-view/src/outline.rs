@@ -11,7 +11,8 @@ use typelift::ops::{self, LayerKind};
 use typelift::shape::Formulas;
 use typelift::{Graph, LayerId, Model, Shapes};
 
-use crate::graphs::{Drawn, Edge, Group, Node, brief, path};
+use crate::folded::Strings;
+use crate::graphs::{Drawn, Edge, Facts, Group, Node, brief, path};
 
 /// Limit on the data of a page, in bytes.
 pub(crate) const MOST_BYTES: usize = 4_800_000;
@@ -78,7 +79,12 @@ pub(crate) fn size(model: &Model, most_bytes: usize) -> usize {
     bytes
 }
 
-pub(crate) fn drawn<'a>(model: &'a Model, shapes: Option<&Shapes>, blocks: &'a Blocks) -> Drawn<'a> {
+pub(crate) fn drawn<'a>(
+    model: &'a Model,
+    shapes: Option<&Shapes>,
+    blocks: &'a Blocks,
+    strings: &mut Strings,
+) -> Drawn<'a> {
     let graph = model.graph();
     let mut formulas = shapes.map(|shapes| Formulas::new(model, shapes));
     let parts = divided(graph, blocks);
@@ -89,14 +95,14 @@ pub(crate) fn drawn<'a>(model: &'a Model, shapes: Option<&Shapes>, blocks: &'a B
         let formula = formulas.as_mut().and_then(|formulas| formulas.macs_of_layers(graph, &part.layers));
         let formula = formula.map(|formula| formula.text.to_owned());
         let group = part.block.map(|block| Group { formula, ..Group::of(block, None) });
-        nodes.push(Node { group: group.as_ref().map(|_| groups.len()), ..node(graph, nodes.len(), part) });
+        nodes.push(Node { group: group.as_ref().map(|_| groups.len()), ..node(graph, nodes.len(), part, strings) });
         groups.extend(group);
     }
     let mut seen = HashSet::new();
     let edges = graph.wires().filter_map(|(from, to)| {
         let (start, end) = (*part_of.get(from.layer)?, *part_of.get(to.layer)?);
         let port = graph.output(from).filter(|_| start != end && seen.insert((start, end)))?;
-        Some(Edge { from: start, to: end, element_type: port.element_type().name(), shape: String::new(), only: None })
+        Some(Edge { from: start, to: end, text: strings.text(port.element_type().name()), only: None })
     });
     Drawn { nodes, edges: edges.collect(), groups, ..Drawn::default() }
 }
@@ -135,7 +141,7 @@ fn part_of(graph: &Graph, parts: &[Part<'_>]) -> LayerMap<usize> {
     part_of
 }
 
-fn node<'a>(graph: &'a Graph, at: usize, part: &Part<'a>) -> Node<'a> {
+fn node(graph: &Graph, at: usize, part: &Part<'_>, strings: &mut Strings) -> Node {
     let (mut operations, mut types) = (BTreeMap::<&str, usize>::new(), BTreeMap::<&str, usize>::new());
     for layer in part.layers.iter().filter_map(|&id| graph.layer(id)) {
         *operations.entry(layer.ty()).or_default() += 1;
@@ -146,12 +152,13 @@ fn node<'a>(graph: &'a Graph, at: usize, part: &Part<'a>) -> Node<'a> {
     let ends: Vec<String> = ends.map(|layer| layer.name().chars().take(NAME).collect()).collect();
     let name = part.block.map_or_else(|| ends.join(" … "), |block| block.name.clone());
     Node {
-        outputs: by_count(types).into_iter().map(|(ty, _)| (ty, String::new())).collect(),
-        attributes: attributes.map(|(operation, count)| (brief(operation), count.to_string().into())).collect(),
-        op: "layers".into(),
-        name: name.into(),
-        path: format!("box {at}").into(),
-        layers: Some(part.layers.len()),
+        outputs: by_count(types).into_iter().map(|(ty, _)| strings.text(ty)).collect(),
+        attributes: attributes
+            .map(|(operation, count)| (strings.text(&brief(operation)), strings.text(&count.to_string())))
+            .collect(),
+        op: strings.text("layers"),
+        path: strings.text(&format!("box {at}")),
+        more: Facts { name: Some(strings.text(&name)), layers: Some(part.layers.len()), ..Facts::default() },
         ..Node::default()
     }
 }

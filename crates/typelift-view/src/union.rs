@@ -3,6 +3,7 @@
 use foldhash::HashMap;
 use typelift::LayerId;
 
+use crate::folded::Text;
 use crate::graphs::{Drawn, Edge, Group, Node, Side};
 
 /// Pairs of layers in the models' own graphs that are the same: from the earlier to the later one.
@@ -30,7 +31,7 @@ pub(crate) fn union<'a>(mut graphs: Vec<Drawn<'a>>, before: Vec<Drawn<'a>>, twin
         places.push((at, merge(&mut graphs[at], old, twins)));
     }
     for (graph, _) in graphs.iter_mut().zip(seen).filter(|(_, seen)| !seen) {
-        graph.nodes.iter_mut().for_each(|node| node.only = Some(Side::After));
+        graph.nodes.iter_mut().for_each(|node| node.more.only = Some(Side::After));
     }
     graphs
 }
@@ -39,22 +40,24 @@ fn merge<'a>(graph: &mut Drawn<'a>, old: Drawn<'a>, twins: &Twins) -> Vec<usize>
     let groups = merge_groups(&mut graph.groups, old.groups);
     let of_id: HashMap<LayerId, usize> =
         graph.nodes.iter().enumerate().filter_map(|(at, node)| Some((node.id?, at))).collect();
-    let of_path: HashMap<String, usize> =
-        graph.nodes.iter().enumerate().map(|(at, node)| (node.path.to_string(), at)).collect();
+    let of_path: HashMap<Text, usize> = graph.nodes.iter().enumerate().map(|(at, node)| (node.path, at)).collect();
     let is_own = graph.path.is_empty();
-    graph.nodes.iter_mut().for_each(|node| node.only = Some(Side::After));
+    graph.nodes.iter_mut().for_each(|node| node.more.only = Some(Side::After));
     let mut places = Vec::new();
     for mut node in old.nodes {
         node.group = node.group.map(|group| groups[group]);
         let twin = match node.id.filter(|_| is_own) {
             Some(id) => twins.get(&id).and_then(|id| of_id.get(id)),
-            None => of_path.get(&*node.path),
+            None => of_path.get(&node.path),
         };
-        let twin = twin.copied().filter(|&at| graph.nodes[at].only == Some(Side::After));
+        let twin = twin.copied().filter(|&at| graph.nodes[at].more.only == Some(Side::After));
         places.push(twin.unwrap_or(graph.nodes.len()));
         match twin {
             Some(at) => join(&mut graph.nodes[at], node),
-            None => graph.nodes.push(Node { only: Some(Side::Before), ..node }),
+            None => {
+                node.more.only = Some(Side::Before);
+                graph.nodes.push(node);
+            }
         }
     }
     merge_edges(&mut graph.edges, old.edges, &places);
@@ -62,11 +65,11 @@ fn merge<'a>(graph: &mut Drawn<'a>, old: Drawn<'a>, twins: &Twins) -> Vec<usize>
 }
 
 /// Makes one box of a layer that both models have. The earlier one is kept if it differs.
-fn join<'a>(node: &mut Node<'a>, old: Node<'a>) {
-    node.only = None;
+fn join(node: &mut Node, old: Node) {
+    node.more.only = None;
     let same = Node { id: node.id, line: node.line, group: node.group, ..old.clone() };
     if same != *node {
-        node.was = Some(Box::new(old));
+        node.more.was = Some(Box::new(old));
     }
 }
 
@@ -95,8 +98,8 @@ fn merge_groups<'a>(groups: &mut Vec<Group<'a>>, old: Vec<Group<'a>>) -> Vec<usi
     places
 }
 
-fn key_of(edge: &Edge) -> (usize, usize, &'static str, String) {
-    (edge.from, edge.to, edge.element_type, edge.shape.clone())
+fn key_of(edge: &Edge) -> (usize, usize, Text) {
+    (edge.from, edge.to, edge.text)
 }
 
 fn merge_edges(edges: &mut Vec<Edge>, old: Vec<Edge>, places: &[usize]) {

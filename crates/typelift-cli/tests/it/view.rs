@@ -20,7 +20,27 @@ pub(crate) fn data(page: &str) -> Value {
     }
     let mut page = data.remove("page").unwrap();
     unfold(&mut page, &strings);
+    for graph in page["graphs"].as_array_mut().unwrap() {
+        graph["nodes"].as_array_mut().unwrap().iter_mut().for_each(name_columns);
+    }
     page
+}
+
+/// Makes an object of the row of a box.
+fn name_columns(row: &mut Value) {
+    let named = |names: &[&str], row: &Value| -> serde_json::Map<_, _> {
+        names.iter().map(|&name| name.to_owned()).zip(row.as_array().unwrap().iter().cloned()).collect()
+    };
+    let columns = ["id", "path", "op", "line", "group", "outputs", "inputs", "attributes", "tensors", "more"];
+    let mut node = named(&columns, row);
+    node.insert("name".to_owned(), node["path"].clone());
+    let inputs = node["inputs"].as_array().unwrap().iter();
+    let inputs = inputs.map(|input| Value::Object(named(&["text", "from", "name", "held", "parts", "of"], input)));
+    node.insert("inputs".to_owned(), inputs.collect());
+    if let Some(Value::Object(more)) = node.remove("more") {
+        node.extend(more);
+    }
+    *row = node.into();
 }
 
 /// Restores strings: `~1` is the second of them.
@@ -301,7 +321,7 @@ fn a_page_has_limits_and_bounds_of_lengths() {
     let of = |name: &str| nodes.iter().find(|node| node["name"] == name).unwrap();
     assert_eq!(of("x")["limits"], serde_json::json!([["s0 ≥ 2", ["y"]]]));
     assert_eq!(of("y")["limits"], serde_json::json!([["s0 ≥ 2", ["x"]]]));
-    assert_eq!(of("i")["outputs"], serde_json::json!([["i64", "[1,..4]"]]));
+    assert_eq!(of("i")["outputs"], serde_json::json!(["i64[1,..4]"]));
     assert_eq!(page["lengths"], serde_json::json!([["s0", 224, 2, null], ["batch", 1, 1, 10], ["s2", 224, 1, null]]));
     assert_eq!(of("u")["limits"], serde_json::json!([["batch ≤ 10", []]]));
 }

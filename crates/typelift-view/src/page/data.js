@@ -156,6 +156,12 @@ function tensorBytes(type, shape) {
 
 // Rows with these columns.
 const named = (rows, ...names) => rows.map((row) => Object.fromEntries(names.map((name, at) => [name, row[at] ?? undefined])));
+// The element type and the shape of `f32[2]`.
+const parted = (text) => { const at = text.indexOf("["); return at < 0 ? [text, ""] : [text.slice(0, at), text.slice(at)]; };
+function boxOfRow([id, path, op, line, group, outputs, inputs, attributes, tensors, more = {}]) {
+  const was = more.was && { was: boxOfRow(more.was) };
+  return { id, name: path, path, op, line, group: group ?? undefined, outputs: outputs.map(parted), inputs: named(inputs, "text", "from", "name", "held", "parts", "of"), attributes, tensors, ...more, ...was };
+}
 data.steps = named(data.steps, "id", "path", "op", "output", "rule", "type", "from", "before", "next", "stored", "loses");
 const SIDES = { before: "before", after: "after" };
 
@@ -167,7 +173,8 @@ for (const graph of data.graphs) {
   graph.kind = "graph";
   graph.up = null;
   graph.name = graph.path;
-  graph.edges = named(graph.edges, "from", "to", "type", "shape", "only");
+  graph.edges = graph.edges.map(([from, to, text, only]) => { const [type, shape] = parted(text); return { from, to, type, shape, only }; });
+  graph.nodes = graph.nodes.map(boxOfRow);
   graph.nodes.forEach((node, number) => {
     Object.assign(node, { kind: "layer", graph, number, up: graph, bodies: [], next: [], before: [], open: false });
     layers.push(node);

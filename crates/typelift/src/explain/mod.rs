@@ -24,4 +24,4 @@ pub use stats::{
     Decompressed, LargeTensor, OperationCount, SchemeCount, SimulatedCount, StateStats, Stats, Tensor, TypeCount,
     Weight,
 };
-pub use why::{Derivation, Premise, Rule, Step};
+pub use why::{Derivation, Origin, Origins, Premise, Rule, Step};

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
+use std::sync::Arc;
 
 use serde::Serialize;
 use smallvec::SmallVec;
@@ -88,6 +89,32 @@ pub struct Premise {
     pub input: Option<usize>,
     /// The index of its step.
     pub step: usize,
+}
+
+/// The explanations of the element types of all tensors of a model.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Origins<'a> {
+    /// The model's own graph and its bodies.
+    pub graphs: Vec<Place>,
+    /// The explanations. Premises name them by their positions.
+    pub list: Vec<Origin<'a>>,
+}
+
+/// Explanation of one tensor's element type, which borrows its layer.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Origin<'a> {
+    /// The position of its graph.
+    pub graph: usize,
+    /// The layer that produces the tensor.
+    pub layer: &'a Layer,
+    /// The output of the layer.
+    pub output: usize,
+    /// The rule that decides the type. Tensors for which the same facts decide share it.
+    pub rule: Arc<Rule>,
+    /// The tensors that influence the type.
+    pub from: Vec<Premise>,
 }
 
 /// Rule that decides an element type.
@@ -177,23 +204,37 @@ pub fn why(model: &Model, name: &str) -> Result<Derivation, FindError> {
     let mut search = PathSearch::new(model);
     let scope = search.scopes.iter().position(|scope| scope.place == place).ok_or_else(unknown)?;
     search.visit(None, scope, tensor).ok_or_else(unknown)?;
-    Ok(search.derive())
+    let lines = Lines::new(model.source().clone());
+    let steps = search.derive().into_iter().map(|Origin { graph, layer, output, rule, from }| {
+        let port = &layer.outputs()[output];
+        Step {
+            layer: LayerRef::of(&search.scopes[graph].place, layer),
+            operation: layer.ty().to_owned(),
+            kind: kind(layer),
+            output,
+            line: layer.span().map(|span| lines.line_at(span.start)),
+            element_type: port.element_type(),
+            shape: port.shape().clone(),
+            rule: Arc::unwrap_or_clone(rule),
+            from,
+        }
+    });
+    Ok(Derivation { steps: steps.collect() })
 }
 
-/// Explains the element types of all tensors of an inferred model, including bodies. There is one step for each
-/// tensor, in the order of the graph.
+/// Explains the element types of all tensors of an inferred model, including bodies, in the order of the graph.
 ///
 /// # Examples
 /// ```
 /// # let mut model = typelift::Model::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/model.xml"))?;
 /// typelift::infer(&mut model);
-/// let steps = typelift::why_all(&model).steps;
-/// assert_eq!(steps.len(), 4);
-/// assert_eq!((steps[2].layer.name.as_str(), steps[2].from.len()), ("scaled", 2));
+/// let all = typelift::why_all(&model).list;
+/// assert_eq!(all.len(), 4);
+/// assert_eq!((all[2].layer.name(), all[2].from.len()), ("scaled", 2));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use]
-pub fn why_all(model: &Model) -> Derivation {
+pub fn why_all(model: &Model) -> Origins<'_> {
     let mut search = PathSearch::new(model);
     for scope in 0..search.scopes.len() {
         let layers = search.scopes[scope].graph.layers();
@@ -201,7 +242,8 @@ pub fn why_all(model: &Model) -> Derivation {
             search.visit(None, scope, tensor);
         }
     }
-    search.derive()
+    let list = search.derive();
+    Origins { graphs: search.scopes.into_iter().map(|scope| scope.place).collect(), list }
 }
 
 /// Body of a layer: number of the surrounding graph, the layer, and the position among its bodies.
@@ -225,11 +267,10 @@ struct PathSearch<'a> {
     /// Tensors whose steps must still be created, in order.
     waiting: VecDeque<(usize, Output)>,
     model: &'a Model,
-    lines: Lines,
     /// Results of the rule of the current layer.
     answers: Option<((usize, LayerId), Answers)>,
     /// Causes of the types of earlier tensors. The layers of sibling blocks ask the same questions.
-    decided: HashMap<Question<'a>, (Rule, Vec<usize>)>,
+    decided: HashMap<Question<'a>, (Arc<Rule>, Vec<usize>)>,
 }
 
 impl<'a> PathSearch<'a> {
@@ -245,7 +286,6 @@ impl<'a> PathSearch<'a> {
             indices: HashMap::default(),
             waiting: VecDeque::new(),
             model,
-            lines: Lines::new(model.source().clone()),
             answers: None,
             decided: HashMap::default(),
         };
@@ -253,12 +293,12 @@ impl<'a> PathSearch<'a> {
         search
     }
 
-    fn derive(mut self) -> Derivation {
-        let mut steps = Vec::new();
+    fn derive(&mut self) -> Vec<Origin<'a>> {
+        let mut list = Vec::new();
         while let Some((scope, tensor)) = self.waiting.pop_front() {
-            steps.extend(self.step(scope, tensor));
+            list.extend(self.origin(scope, tensor));
         }
-        Derivation { steps }
+        list
     }
 
     fn open(&mut self) {
@@ -294,35 +334,23 @@ impl<'a> PathSearch<'a> {
         Some(Premise { input, step })
     }
 
-    fn step(&mut self, scope: usize, tensor: Output) -> Option<Step> {
-        let graph = self.scopes[scope].graph;
-        let layer = graph.layer(tensor.layer)?;
-        let port = layer.outputs().get(tensor.port)?;
-        let (rule, from) = self.decide(scope, layer, tensor.port);
-        Some(Step {
-            layer: LayerRef::of(&self.scopes[scope].place, layer),
-            operation: layer.ty().to_owned(),
-            kind: kind(layer),
-            output: tensor.port,
-            line: layer.span().map(|span| self.lines.line_at(span.start)),
-            element_type: port.element_type(),
-            shape: port.shape().clone(),
-            rule,
-            from,
-        })
+    fn origin(&mut self, graph: usize, tensor: Output) -> Option<Origin<'a>> {
+        let layer = self.scopes[graph].graph.layer(tensor.layer)?;
+        let (rule, from) = self.decide(graph, layer, tensor.port);
+        Some(Origin { graph, layer, output: tensor.port, rule, from })
     }
 
-    fn decide(&mut self, scope: usize, layer: &'a Layer, port: usize) -> (Rule, Vec<Premise>) {
+    fn decide(&mut self, scope: usize, layer: &'a Layer, port: usize) -> (Arc<Rule>, Vec<Premise>) {
         let graph = self.scopes[scope].graph;
-        let Some(operation) = layer.operation() else { return (Rule::Declared, Vec::new()) };
+        let Some(operation) = layer.operation() else { return (Rule::Declared.into(), Vec::new()) };
         match operation.kind {
             LayerKind::Parameter => {
                 if let Some((outside, input, tensor)) = self.given(scope, layer.id()) {
-                    return (Rule::Given, self.visit(Some(input), outside, tensor).into_iter().collect());
+                    return (Rule::Given.into(), self.visit(Some(input), outside, tensor).into_iter().collect());
                 }
             }
             LayerKind::If | LayerKind::Loop | LayerKind::TensorIterator => {
-                return (Rule::Body, self.results(scope, layer, port));
+                return (Rule::Body.into(), self.results(scope, layer, port));
             }
             _ => {}
         }
@@ -340,14 +368,14 @@ impl<'a> PathSearch<'a> {
         layer: &'a Layer,
         operation: &'static Operation,
         port: usize,
-    ) -> (Rule, Vec<usize>) {
+    ) -> (Arc<Rule>, Vec<usize>) {
         // Assign accepts only the type of its variable, so that no other type can be tried.
         if operation.kind == LayerKind::Assign {
-            return (Rule::Input { input: 0 }, vec![0]);
+            return (Rule::Input { input: 0 }.into(), vec![0]);
         }
         let known = layer.outputs().get(port).map_or(ElementType::Dynamic, OutputPort::element_type);
         if let Some(setting) = sole_attribute(layer, operation, known) {
-            return (Rule::Attribute(setting), Vec::new());
+            return (Rule::Attribute(setting).into(), Vec::new());
         }
         let ports = self.scopes[scope].graph.tensors(layer.id());
         let inputs = ports.iter().map(|port| (port.element_type(), port.shape())).collect();
@@ -355,7 +383,8 @@ impl<'a> PathSearch<'a> {
         if let Some(decided) = self.decided.get(&question) {
             return decided.clone();
         }
-        let decided = self.try_others(scope, layer, operation, &ports, port);
+        let (rule, inputs) = self.try_others(scope, layer, operation, &ports, port);
+        let decided = (Arc::new(rule), inputs);
         // A layer that is refused may differ from others in the values of its constants.
         if known != ElementType::Dynamic {
             self.decided.insert(question, decided.clone());

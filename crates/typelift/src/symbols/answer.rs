@@ -79,8 +79,8 @@ impl Shapes {
 
     /// True if an axis of a tensor depends on a symbol, or is unknown.
     pub(crate) fn varies_with(&self, tensor: Output, axis: usize, symbol: usize) -> bool {
-        let Some(Some(dim)) = self.tensors.get(&tensor).map(|dims| dims.get(axis).copied().flatten()) else {
-            return self.tensors.get(&tensor).is_none_or(|dims| axis < dims.len());
+        let Some(Some(dim)) = self.dims_of(tensor).map(|dims| dims.get(axis).copied().flatten()) else {
+            return self.dims_of(tensor).is_none_or(|dims| axis < dims.len());
         };
         self.arena.symbols(dim).contains(&symbol)
     }
@@ -109,7 +109,7 @@ impl Shapes {
 
     /// Returns the constraints that name one of the symbols of a dimension.
     pub fn constraints_on(&self, tensor: Output, axis: usize) -> Vec<&Constraint> {
-        let dim = self.tensors.get(&tensor).and_then(|dims| dims.get(axis).copied().flatten());
+        let dim = self.dims_of(tensor).and_then(|dims| dims.get(axis).copied().flatten());
         let symbols = dim.map(|dim| self.arena.symbols(dim)).unwrap_or_default();
         let constraints = self.constraints.iter();
         constraints.filter(|it| it.symbols.iter().any(|symbol| symbols.contains(symbol))).collect()
@@ -127,11 +127,11 @@ impl Shapes {
             if ops::is_constant(layer) || ops::kind(layer) == LayerKind::Parameter {
                 return path;
             }
-            let wanted = self.tensors.get(&at).and_then(|dims| dims.get(axis)).copied().flatten();
+            let wanted = self.dims_of(at).and_then(|dims| dims.get(axis)).copied().flatten();
             let feeds = graph.feeds(layer.id());
             let next = feeds.iter().flatten().find_map(|(feed, port)| {
                 let output = feed.id().output(*port);
-                let dims = self.tensors.get(&output)?;
+                let dims = self.dims_of(output)?;
                 let is_it = |at: &usize| dims.get(*at).copied().flatten() == wanted && !ops::is_constant(feed);
                 let found = Some(axis).filter(is_it).or_else(|| (0..dims.len()).find(is_it))?;
                 Some((output, found))

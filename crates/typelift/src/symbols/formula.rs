@@ -154,13 +154,13 @@ impl<'m> Formulas<'m> {
 
     /// The dimensions of a tensor; those of bodies are known if they are numbers.
     fn dims(&mut self, graph: &Graph, tensor: Output, port: &OutputPort) -> Option<Vec<Option<Expr>>> {
-        let known = self.shapes.tensors.get(&tensor).filter(|_| std::ptr::eq(graph, self.model.graph()));
+        let known = self.shapes.dims_of(tensor).filter(|_| std::ptr::eq(graph, self.model.graph()));
         match known {
             Some(known) if self.is_brief => {
                 let (arena, merged) = (&mut self.arena, &mut self.merged);
                 Some(known.iter().map(|dim| arena.replaced((*dim)?, &self.shapes.merged, merged)).collect())
             }
-            Some(known) => Some(known.clone()),
+            Some(known) => Some(known.to_vec()),
             None => Some(port.shape().dims()?.iter().map(|dim| Some(self.arena.number(dim.value()?))).collect()),
         }
     }

@@ -43,7 +43,9 @@ pub struct Shapes {
     state: Vec<Symbol>,
     /// The constraints in the order of the graph.
     pub constraints: Vec<Constraint>,
-    tensors: HashMap<Output, Vec<Option<Expr>>>,
+    /// The lists of dimensions, and for each tensor the position of its list.
+    dims: Vec<Box<[Option<Expr>]>>,
+    tensors: HashMap<Output, usize>,
     pub(crate) swallows: Vec<Swallow>,
     /// Each symbol, or the first of those with which it broadcasts.
     merged: Vec<Expr>,
@@ -198,7 +200,7 @@ impl Shapes {
     /// A long dimension is written as if inputs that broadcast had equal lengths. An unknown one is that of `port`, which
     /// produces the tensor.
     pub fn text(&self, tensor: Output, port: &OutputPort) -> String {
-        let Some(dims) = self.tensors.get(&tensor) else { return port.shape().to_string() };
+        let Some(dims) = self.dims_of(tensor) else { return port.shape().to_string() };
         let mut text = "[".to_owned();
         for (at, dim) in dims.iter().enumerate() {
             text.push_str(if at == 0 { "" } else { ", " });
@@ -216,14 +218,24 @@ impl Shapes {
         text + "]"
     }
 
+    fn dims_of(&self, tensor: Output) -> Option<&[Option<Expr>]> {
+        self.tensors.get(&tensor).map(|&list| &*self.dims[list])
+    }
+
+    /// Returns a number that two tensors share if they have the same dimensions, and so the same [`text`](Self::text). `None` if a
+    /// dimension is unknown.
+    pub fn number(&self, tensor: Output) -> Option<usize> {
+        self.tensors.get(&tensor).copied().filter(|&list| self.dims[list].iter().all(Option::is_some))
+    }
+
     fn dims_with(&self, tensor: Output, names: Names<'_>) -> Option<Vec<String>> {
-        let dims = self.tensors.get(&tensor)?;
+        let dims = self.dims_of(tensor)?;
         Some(dims.iter().map(|dim| dim.map_or_else(|| "?".to_owned(), |dim| self.arena.text(dim, names))).collect())
     }
 
     /// Returns the lengths of a tensor's dimensions for these lengths of the symbols; `None` for unknown ones.
     pub fn lengths_of(&self, tensor: Output, lengths: &[i64]) -> Option<Vec<Option<i64>>> {
-        let dims = self.tensors.get(&tensor)?;
+        let dims = self.dims_of(tensor)?;
         Some(dims.iter().map(|dim| dim.and_then(|dim| self.arena.evaluate(dim, lengths))).collect())
     }
 

@@ -386,11 +386,15 @@ impl<'m> Walk<'m> {
                 constraints.push(OpenConstraint { test, ..open }.close(&self.arena, &symbols));
             }
         }
-        let mut tensors: HashMap<Output, Vec<Option<Expr>>> = HashMap::default();
+        let (mut dims, mut lists) = (Vec::<Box<[Length]>>::new(), HashMap::<Rc<Dims>, usize>::default());
+        let mut tensors = HashMap::<Output, usize>::default();
         for (output, tensor) in std::mem::take(&mut self.tensors) {
-            let Some(dims) = tensor.dims else { continue };
-            let dims = dims.iter().map(|dim| self.arena.replaced((*dim)?, &numbered, &mut known)).collect();
-            tensors.insert(output, dims);
+            let Some(list) = tensor.dims else { continue };
+            let list = lists.entry(list).or_insert_with_key(|list| {
+                dims.push(list.iter().map(|dim| self.arena.replaced((*dim)?, &numbered, &mut known)).collect());
+                dims.len() - 1
+            });
+            tensors.insert(output, *list);
         }
         let mut swallows = self.swallows;
         swallows.iter_mut().for_each(|it| it.symbol = numbers[it.symbol]);
@@ -401,14 +405,14 @@ impl<'m> Walk<'m> {
         let state = symbols.split_off(inputs);
         let mut brief = HashMap::default();
         let mut known = HashMap::default();
-        for &dim in tensors.values().flatten().flatten() {
+        for &dim in dims.iter().flatten().flatten() {
             if self.arena.size(dim) > MOST_NODES
                 && let Some(usual) = self.arena.replaced(dim, &merged, &mut known)
             {
                 brief.insert(dim, usual);
             }
         }
-        Shapes { arena: self.arena, symbols, state, constraints, tensors, swallows, merged, brief }
+        Shapes { arena: self.arena, symbols, state, constraints, dims, tensors, swallows, merged, brief }
     }
 }
 
