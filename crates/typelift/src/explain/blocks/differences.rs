@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
+use std::sync::Arc;
 
+use smallvec::SmallVec;
 use typelift_promote::ElementType;
 
 use super::Block;
@@ -10,7 +12,7 @@ use super::wiring::{self, Flow, short};
 use crate::base::hash::{self, HashMap, HashSet};
 use crate::findings::grouped;
 use crate::infer::blocks::NAMELESS;
-use crate::model::graph::LayerId;
+use crate::model::graph::{Layer, LayerId};
 use crate::ops::{self, LayerKind};
 
 /// Properties in which sibling blocks can differ.
@@ -21,9 +23,9 @@ pub(crate) struct Form {
     /// The number of tensors computed in each element type.
     computed: BTreeMap<ElementType, u64>,
     /// The number of layers of each operation, without constants.
-    operations: BTreeMap<String, u64>,
+    operations: Arc<BTreeMap<String, u64>>,
     /// The number of layers with each word of an attribute: `transpose_b="true"` of MatMul.
-    words: BTreeMap<(String, String), u64>,
+    words: Arc<BTreeMap<(String, String), u64>>,
     /// The multiply-accumulate operations.
     macs: u64,
     pub(super) wiring: wiring::Wiring,
@@ -35,6 +37,16 @@ pub(crate) struct Form {
     hashes: [u64; 2],
 }
 
+/// Names and values of the attributes of a layer that are settings of its operation.
+type Settings<'a> = SmallVec<[(&'a str, &'a str); 2]>;
+
+fn settings(layer: &Layer) -> Settings<'_> {
+    let operation = layer.operation();
+    let is_setting = |name: &str| operation.is_some_and(|it| it.settings().any(|setting| setting == name));
+    let attributes = layer.attributes().iter().filter(|it| is_setting(it.name()));
+    attributes.map(|it| (it.name(), it.value())).collect()
+}
+
 impl PartialEq for Form {
     fn eq(&self, other: &Self) -> bool {
         // The last ones are compared soonest.
@@ -43,20 +55,19 @@ impl PartialEq for Form {
 }
 
 impl Form {
-    fn of(flow: Flow<'_>, block: &Block, wiring: wiring::Wiring) -> Self {
+    /// Siblings whose layers have the same operations and settings share them in `known`, by the number of layers and the sum
+    /// of their hashes.
+    fn of(flow: Flow<'_>, block: &Block, wiring: wiring::Wiring, known: &mut HashMap<(usize, u64), Self>) -> Self {
         let mut form = Self { macs: block.macs, wiring, ..Self::default() };
+        let (mut layers, mut sum) = (Vec::with_capacity(block.layers.len()), 0_u64);
         let own: HashSet<LayerId> = block.layers.iter().copied().collect();
         for layer in block.layers.iter().filter_map(|&id| flow.graph.layer(id)) {
             if ops::kind(layer) == LayerKind::Constant {
                 continue;
             }
-            *form.operations.entry(layer.ty().to_owned()).or_default() += 1;
-            let operation = layer.operation();
-            let is_setting = |name: &str| operation.is_some_and(|it| it.settings().any(|setting| setting == name));
-            for attribute in layer.attributes().iter().filter(|it| is_setting(it.name())) {
-                let word = format!("{}=\"{}\"", attribute.name(), attribute.value().replace(' ', ""));
-                *form.words.entry((layer.ty().to_owned(), word)).or_default() += 1;
-            }
+            let settings = settings(layer);
+            sum = sum.wrapping_add(hash::of((layer.ty(), &settings)));
+            layers.push((layer.ty(), settings));
             if flow.is_data(layer.id()) {
                 let feeds = flow.graph.feeds(layer.id()).into_iter().flatten().map(|(it, _)| it.id());
                 let mut counts = [0, 0];
@@ -65,12 +76,26 @@ impl Form {
                 form.sums += usize::from(layer.ty() == "Add" && counts.iter().sum::<usize>() > 1);
             }
         }
-        form.hashes = [hash::of(&form.operations), hash::of(&form.words)];
+        let shared = known.entry((layers.len(), sum)).or_insert_with(|| Self::of_words(layers));
+        (form.operations, form.words, form.hashes) = (shared.operations.clone(), shared.words.clone(), shared.hashes);
         form.computed = block.computed.iter().map(|of| (of.element_type, of.count as u64)).collect();
         for weights in &block.weights {
             *form.stored.entry(weights.element_type).or_default() += weights.bytes;
         }
         form
+    }
+
+    fn of_words(layers: Vec<(&str, Settings<'_>)>) -> Self {
+        let (mut operations, mut words) = (BTreeMap::new(), BTreeMap::new());
+        for (ty, settings) in layers {
+            *operations.entry(ty.to_owned()).or_default() += 1;
+            for (name, value) in settings {
+                let word = format!("{name}=\"{}\"", value.replace(' ', ""));
+                *words.entry((ty.to_owned(), word)).or_default() += 1;
+            }
+        }
+        let hashes = [hash::of(&operations), hash::of(&words)];
+        Self { operations: operations.into(), words: words.into(), hashes, ..Self::default() }
     }
 
     /// Describes a skip connection that this form has more or less than `other`.
@@ -401,8 +426,9 @@ pub(crate) fn describe(flow: Flow<'_>, blocks: &mut [Block]) {
     }
     for members in members.into_values() {
         let siblings: Vec<&Block> = members.iter().map(|&at| &blocks[at]).collect();
+        let mut known = HashMap::default();
         for (&at, wiring) in members.iter().zip(wiring::of(flow, &siblings)) {
-            blocks[at].form = Form::of(flow, &blocks[at], wiring).into();
+            blocks[at].form = Form::of(flow, &blocks[at], wiring, &mut known).into();
         }
         let siblings: Vec<&Block> = members.iter().map(|&at| &blocks[at]).collect();
         for (at, differs) in members.into_iter().zip(compare(flow, &siblings)) {

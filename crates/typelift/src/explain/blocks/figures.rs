@@ -1,5 +1,6 @@
 //! Figures of blocks: bytes by stored type, parameters, types computed in, operations.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use typelift_promote::{ElementType, Kind};
@@ -23,6 +24,8 @@ pub(crate) struct Figures<'a> {
     pub(crate) schemes: HashMap<LayerId, Scheme>,
     /// Scales and zero points, which are no parameters.
     operands: HashSet<LayerId>,
+    /// The last mark, and the marks of layers in a search.
+    pub(super) marks: RefCell<(usize, LayerMap<usize>)>,
 }
 
 impl<'a> Figures<'a> {
@@ -37,7 +40,8 @@ impl<'a> Figures<'a> {
                 pending.extend(others.filter(|&id| operands.insert(id)));
             }
         }
-        Self { graph, weights, roles: roles(graph), schemes, operands }
+        let marks = (0, LayerMap::new(graph)).into();
+        Self { graph, weights, roles: roles(graph), schemes, operands, marks }
     }
 
     pub(super) fn flow(&self) -> Flow<'_> {

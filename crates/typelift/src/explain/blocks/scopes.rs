@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Block;
 use super::figures::Figures;
-use crate::base::hash::{HashMap, HashSet};
+use crate::base::hash::HashMap;
 use crate::infer::blocks::{Names, SEPARATORS, module_of, number_of, plain};
 use crate::model::graph::{Graph, LayerId};
 
@@ -70,16 +70,24 @@ fn inside(figures: &Figures, block: &Block, scopes: &HashMap<LayerId, &str>, aro
 /// True if data that leaves the layers of a scope comes back through other layers of the block. As one box, such a
 /// scope would be before and after them: `attentions` of a UNet, which alternates with `resnets`.
 fn comes_back(figures: &Figures, block: &[LayerId], scope: &[LayerId]) -> bool {
-    let own: HashSet<LayerId> = scope.iter().copied().collect();
+    // A layer has a mark of this search, so that the marks of the search before need not be removed.
+    let mut marks = figures.marks.borrow_mut();
+    marks.0 += 2;
+    let (own, other) = (marks.0, marks.0 + 1);
     let is_data = |id: &LayerId| figures.is_data(*id);
-    let mut others: HashSet<LayerId> = block.iter().copied().filter(is_data).filter(|id| !own.contains(id)).collect();
-    let mut pending: Vec<LayerId> = scope.iter().copied().filter(is_data).collect();
-    while let Some(id) = pending.pop() {
+    marks.1.extend(block.iter().copied().filter(is_data).map(|id| (id, other)));
+    marks.1.extend(scope.iter().map(|&id| (id, own)));
+    let mut pending: Vec<(LayerId, bool)> = scope.iter().copied().filter(is_data).map(|id| (id, true)).collect();
+    while let Some((id, is_own)) = pending.pop() {
         for user in figures.graph.users(id) {
-            if own.contains(&user) && !own.contains(&id) {
+            let mark = marks.1.get(user).copied();
+            if mark == Some(own) && !is_own {
                 return true;
             }
-            pending.extend(Some(user).filter(|user| others.remove(user)));
+            if mark == Some(other) {
+                marks.1.insert(user, 0);
+                pending.push((user, false));
+            }
         }
     }
     false

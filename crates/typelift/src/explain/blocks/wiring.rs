@@ -53,13 +53,16 @@ impl PartialEq for Wiring {
 /// siblings read is the same for all of them. In a chain of blocks, the first one reads another tensor where its siblings
 /// read the block before.
 pub(super) fn of(flow: Flow<'_>, siblings: &[&Block]) -> Vec<Wiring> {
-    let data = |block: &Block| block.layers.iter().copied().filter(|&id| flow.is_data(id)).collect::<Vec<_>>();
-    let layers: Vec<Vec<LayerId>> = siblings.iter().map(|block| data(block)).collect();
+    let data = |block: &Block| {
+        let layers = block.layers.iter().filter(|&&id| flow.is_data(id)).filter_map(|&id| flow.graph.layer(id));
+        layers.map(|layer| (layer, sources(flow, layer))).collect::<Vec<_>>()
+    };
+    let layers: Vec<Vec<(&Layer, Sources)>> = siblings.iter().map(|block| data(block)).collect();
     let owners: HashMap<LayerId, usize> =
-        layers.iter().enumerate().flat_map(|(at, layers)| layers.iter().map(move |&id| (id, at))).collect();
+        layers.iter().enumerate().flat_map(|(at, layers)| layers.iter().map(move |(it, _)| (it.id(), at))).collect();
     // The last block may lead to nothing but a Result of its own.
-    let is_left = |(at, layers): (usize, &Vec<LayerId>)| {
-        let mut users = layers.iter().flat_map(|&id| flow.graph.users(id));
+    let is_left = |(at, layers): (usize, &Vec<(&Layer, Sources)>)| {
+        let mut users = layers.iter().flat_map(|(layer, _)| flow.graph.users(layer.id()));
         at + 1 == siblings.len() || users.any(|user| owners.get(&user) != Some(&at))
     };
     let is_left: Vec<bool> = layers.iter().enumerate().map(is_left).collect();
@@ -69,8 +72,8 @@ pub(super) fn of(flow: Flow<'_>, siblings: &[&Block]) -> Vec<Wiring> {
     // The number of other siblings that read a tensor and that data leaves, and the last of them.
     let mut readers = HashMap::<Output, (usize, usize)>::default();
     let mut is_chain = false;
-    for (at, &id) in layers.iter().enumerate().flat_map(|(at, layers)| layers.iter().map(move |id| (at, id))) {
-        for (_, source) in sources(flow, id) {
+    for (at, layers) in layers.iter().enumerate() {
+        for &(_, source) in layers.iter().flat_map(|(_, sources)| sources) {
             let owner = owners.get(&source.layer).copied();
             if owner != Some(at) {
                 is_chain |= owner.is_some_and(|owner| owner + 1 == at);
@@ -92,7 +95,7 @@ pub(super) fn of(flow: Flow<'_>, siblings: &[&Block]) -> Vec<Wiring> {
         None => u64::MAX,
     };
     // An input of the model is known by its name, if most siblings have one of that name and their number.
-    let ends = |at: usize| layers[at].iter().filter_map(|&id| flow.graph.layer(id)).filter(|it| it.inputs().is_empty());
+    let ends = |at: usize| layers[at].iter().map(|(layer, _)| layer).filter(|it| it.inputs().is_empty());
     let mut patterns = HashMap::<String, usize>::default();
     for (at, block) in siblings.iter().enumerate() {
         ends(at).for_each(|end| *patterns.entry(pattern(end.name(), &block.name)).or_default() += 1);
@@ -102,8 +105,8 @@ pub(super) fn of(flow: Flow<'_>, siblings: &[&Block]) -> Vec<Wiring> {
     for (at, layers) in layers.iter().enumerate() {
         let hashes = |module: &dyn Fn(&Layer) -> u64| {
             let (mut known, mut hashes) = (HashMap::<LayerId, u64>::default(), Vec::new());
-            for layer in layers.iter().filter_map(|&id| flow.graph.layer(id)) {
-                let inputs = sources(flow, layer.id()).map(|(input, source)| match known.get(&source.layer) {
+            for (layer, sources) in layers {
+                let inputs = sources.iter().map(|&(input, source)| match known.get(&source.layer) {
                     Some(&hash) => (input, hash, source.port),
                     None => (input, from_outside(source, at), 0),
                 });
@@ -144,14 +147,15 @@ pub(super) fn of(flow: Flow<'_>, siblings: &[&Block]) -> Vec<Wiring> {
     wirings
 }
 
-/// The data that a layer reads, each with the input. The inputs of a commutative operation are in no order.
-fn sources(flow: Flow<'_>, layer: LayerId) -> impl Iterator<Item = (usize, Output)> {
-    let is_ordered = flow.graph.layer(layer).and_then(Layer::operation).is_none_or(|it| !it.commutative);
-    let feeds = flow.graph.feeds(layer).into_iter().enumerate();
+/// The data that a layer reads, each with the input.
+type Sources = SmallVec<[(usize, Output); 2]>;
+
+/// The inputs of a commutative operation are in no order.
+fn sources(flow: Flow<'_>, layer: &Layer) -> Sources {
+    let is_ordered = layer.operation().is_none_or(|it| !it.commutative);
+    let feeds = flow.graph.feeds(layer.id()).into_iter().enumerate();
     let data = feeds.filter_map(|(input, feed)| Some((input, feed?))).filter(|(_, (from, _))| flow.is_data(from.id()));
-    let data: SmallVec<[_; 4]> =
-        data.map(|(input, (from, port))| (if is_ordered { input } else { 0 }, from.id().output(port))).collect();
-    data.into_iter()
+    data.map(|(input, (from, port))| (if is_ordered { input } else { 0 }, from.id().output(port))).collect()
 }
 
 /// The family and the number of a block: `layers.17`.
@@ -268,7 +272,7 @@ fn named(blocks: &[&Block], at: usize, layer: &Layer) -> Option<String> {
 }
 
 fn read(flow: Flow<'_>, blocks: &[&Block], at: usize, layer: &Layer) -> Reads {
-    let inputs = sources(flow, layer.id()).filter_map(|(_, tensor)| {
+    let inputs = sources(flow, layer).into_iter().filter_map(|(_, tensor)| {
         let source = flow.graph.layer(tensor.layer)?;
         let of_port =
             |name| if source.outputs().len() > 1 { format!("output {} of {name}", tensor.port) } else { name };
