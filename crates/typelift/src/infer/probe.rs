@@ -27,6 +27,12 @@ impl Probe {
         Self { evaluator: Evaluator::new(weights), values, variables, iterations: None }
     }
 
+    /// A probe for which promotions that leave integers unchanged are not there.
+    pub(crate) fn past_promotions(mut self) -> Self {
+        self.evaluator.is_past_promotions = true;
+        self
+    }
+
     /// Applies the rule of a layer without bodies to its own inputs and attributes.
     ///
     /// # Errors

@@ -71,11 +71,19 @@ pub(crate) struct Evaluator {
     constants: HashMap<*const (), SmallConstant>,
     /// Number of elements that may still be computed.
     budget: u64,
+    /// True if consumers of a ConvertPromoteTypes that leaves integers unchanged read its operand.
+    pub(super) is_past_promotions: bool,
 }
 
 impl Evaluator {
     pub(crate) fn new(weights: &Weights) -> Self {
-        Self { policy: Policy::Bounds, weights: weights.clone(), constants: HashMap::default(), budget: BUDGET }
+        Self {
+            policy: Policy::Bounds,
+            weights: weights.clone(),
+            constants: HashMap::default(),
+            budget: BUDGET,
+            is_past_promotions: false,
+        }
     }
 
     /// An evaluator of the values that every device computes.
@@ -105,14 +113,14 @@ impl Evaluator {
             Some(State::Unknown) => return None,
             Some(State::Withheld | State::Possible) | None => {}
         }
-        values.lacks_promoted |= mark_possible(graph, &mut values.states, tensor);
+        values.lacks_promoted |= self.mark_possible(graph, &mut values.states, tensor);
         let mut pending = Feeds::from_elem(tensor, 1);
         while let Some(&next) = pending.last() {
             if !matches!(values.states.get(&next), Some(State::Possible)) {
                 pending.pop();
                 continue;
             }
-            let (operation, feeds) = open(graph, next)?;
+            let (operation, feeds) = self.open(graph, next)?;
             let waiting = pending.len();
             let states = &values.states;
             pending
@@ -213,65 +221,81 @@ pub(super) fn port_of_small_constant(layer: &Layer) -> Option<&OutputPort> {
     port.shape.element_count().is_some_and(|count| count <= FEW).then_some(port)
 }
 
-/// Checks that all producers of an output can be computed. Constants are read only afterwards, because usually some
-/// producer is a Parameter. Returns true if a ConvertPromoteTypes is among them.
-fn mark_possible(graph: &Graph, states: &mut States, output: Output) -> bool {
-    let mut path = SmallVec::<[(Output, Feeds, usize); 4]>::new();
-    let mut next = output;
-    loop {
-        let withheld = match states.get(&next) {
-            None => match open(graph, next) {
-                Some((_, feeds)) => {
-                    // A tensor of a cycle has no value.
-                    states.insert(next, State::Unknown);
-                    path.push((next, feeds, 0));
-                    None
-                }
-                None => {
-                    let layer = graph.layer(next.layer);
-                    Some(layer.is_some_and(|layer| ops::kind(layer) == LayerKind::ConvertPromoteTypes))
-                }
-            },
-            Some(State::Unknown) => Some(false),
-            Some(State::Withheld) => Some(true),
-            Some(State::Possible | State::Known(_)) => None,
-        };
-        if let Some(withheld) = withheld {
-            // Tensors that depend on it have no value either.
-            let state = || if withheld { State::Withheld } else { State::Unknown };
-            states.insert(next, state());
-            states.extend(path.into_iter().map(|(tensor, ..)| (tensor, state())));
-            return withheld;
-        }
-        next = loop {
-            let Some((tensor, feeds, at)) = path.last_mut() else { return false };
-            if let Some(&feed) = feeds.get(*at) {
-                *at += 1;
-                break feed;
+impl Evaluator {
+    /// Checks that all producers of an output can be computed. Constants are read only afterwards, because usually some
+    /// producer is a Parameter. Returns true if a ConvertPromoteTypes is among them.
+    fn mark_possible(&self, graph: &Graph, states: &mut States, output: Output) -> bool {
+        let mut path = SmallVec::<[(Output, Feeds, usize); 4]>::new();
+        let mut next = output;
+        loop {
+            let withheld = match states.get(&next) {
+                None => match self.open(graph, next) {
+                    Some((_, feeds)) => {
+                        // A tensor of a cycle has no value.
+                        states.insert(next, State::Unknown);
+                        path.push((next, feeds, 0));
+                        None
+                    }
+                    None => {
+                        let layer = graph.layer(next.layer);
+                        Some(layer.is_some_and(|layer| ops::kind(layer) == LayerKind::ConvertPromoteTypes))
+                    }
+                },
+                Some(State::Unknown) => Some(false),
+                Some(State::Withheld) => Some(true),
+                Some(State::Possible | State::Known(_)) => None,
+            };
+            if let Some(withheld) = withheld {
+                // Tensors that depend on it have no value either.
+                let state = || if withheld { State::Withheld } else { State::Unknown };
+                states.insert(next, state());
+                states.extend(path.into_iter().map(|(tensor, ..)| (tensor, state())));
+                return withheld;
             }
-            states.insert(*tensor, State::Possible);
-            path.pop();
-        };
+            next = loop {
+                let Some((tensor, feeds, at)) = path.last_mut() else { return false };
+                if let Some(&feed) = feeds.get(*at) {
+                    *at += 1;
+                    break feed;
+                }
+                states.insert(*tensor, State::Possible);
+                path.pop();
+            };
+        }
     }
-}
 
-/// The operation of an output that can be computed, and the tensors whose values it needs.
-fn open(graph: &Graph, tensor: Output) -> Option<(&'static Operation, Feeds)> {
-    let layer = graph.layer(tensor.layer)?;
-    let port = layer.outputs.get(tensor.port)?;
-    let operation = layer.operation()?;
-    let is_source = match operation.evaluate {
-        Evaluate::Never => return None,
-        evaluate => matches!(evaluate, Evaluate::Source(_)),
-    };
-    if port.shape.element_count().is_some_and(|count| count > MAX_ELEMENTS as u64) {
-        return None;
+    /// The operation of an output that can be computed, and the tensors whose values it needs.
+    fn open(&self, graph: &Graph, tensor: Output) -> Option<(&'static Operation, Feeds)> {
+        let layer = graph.layer(tensor.layer)?;
+        let port = layer.outputs.get(tensor.port)?;
+        let operation = layer.operation()?;
+        let is_source = match operation.evaluate {
+            Evaluate::Never => return None,
+            evaluate => matches!(evaluate, Evaluate::Source(_)),
+        };
+        if port.shape.element_count().is_some_and(|count| count > MAX_ELEMENTS as u64) {
+            return None;
+        }
+        if is_source {
+            return Some((operation, Feeds::new()));
+        }
+        let feeds = graph.feeds(tensor.layer).into_iter();
+        let feeds = feeds.map(|feed| feed.map(|(layer, port)| self.read(graph, layer.id.output(port))));
+        Some((operation, feeds.collect::<Option<_>>()?))
     }
-    if is_source {
-        return Some((operation, Feeds::new()));
+
+    /// The tensor that the consumers of another one read.
+    fn read(&self, graph: &Graph, mut tensor: Output) -> Output {
+        while self.is_past_promotions && graph.layer(tensor.layer).is_some_and(ops::is_promotion) {
+            let Some(operand) = graph.producer(tensor.layer.input(tensor.port)) else { break };
+            let [from, to] = [operand, tensor].map(|it| graph.output(it).map(OutputPort::element_type));
+            if from != to || !to.is_some_and(ElementType::is_integer) {
+                break;
+            }
+            tensor = operand;
+        }
+        tensor
     }
-    let feeds = graph.feeds(tensor.layer).into_iter();
-    Some((operation, feeds.map(|feed| feed.map(|(layer, port)| layer.id.output(port))).collect::<Option<_>>()?))
 }
 
 #[cfg(test)]

@@ -86,8 +86,8 @@ pub fn risks(model: &Model, to: ElementType) -> Vec<Risk> {
 /// them. A graph with a cycle is not checked.
 fn can_be_beyond_i32(model: &Model) -> bool {
     model.walk().any(|(_, graph)| {
-        let graph = view::past_idle_promotions(graph);
-        let mut search = RiskSearch::new(model, &graph, ElementType::I32);
+        let mut search = RiskSearch::new(model, graph, ElementType::I32);
+        search.probe = search.probe.past_promotions();
         let order = search.view.order.clone();
         let is_beyond = order.iter().any(|&id| search.beyond_i32(id).is_some());
         is_beyond || search.probe.values.lacks_promoted || order.len() < graph.len()

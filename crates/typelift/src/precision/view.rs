@@ -6,7 +6,7 @@ use std::cell::OnceCell;
 use typelift_promote::ElementType;
 
 use crate::base::hash::{HashMap, HashSet};
-use crate::model::graph::{Graph, IrVersion, Layer, LayerId, Model, OutputPort};
+use crate::model::graph::{Graph, IrVersion, Layer, LayerId, Model};
 use crate::model::weights::Weights;
 use crate::ops::values::conversion::Stored;
 use crate::ops::{self, LayerKind, Spread};
@@ -24,32 +24,6 @@ pub(super) fn lowered(model: &Model) -> Cow<'_, Model> {
     match passes::run_with(&mut copy, passes::LOWER_WITHOUT_NOOPS, false) {
         Ok(_) => Cow::Owned(copy),
         Err(_) => Cow::Borrowed(model),
-    }
-}
-
-/// A graph without promotions that leave integers unchanged. Their consumers use the promoted tensor directly.
-pub(super) fn past_idle_promotions(graph: &Graph) -> Cow<'_, Graph> {
-    let promotions = graph.unordered().filter(|layer| ops::is_promotion(layer)).map(Layer::id).collect();
-    let (mut stand_ins, mut wires) = (HashMap::default(), Vec::new());
-    for id in graph.producers_first(promotions) {
-        for port in 0..2 {
-            let made = id.output(port);
-            let Some(operand) = graph.producer(id.input(port)) else { continue };
-            let [from, to] = [operand, made].map(|it| graph.output(it).map(OutputPort::element_type));
-            if from == to && to.is_some_and(ElementType::is_integer) {
-                let stand_in = *stand_ins.get(&operand).unwrap_or(&operand);
-                stand_ins.insert(made, stand_in);
-                wires.extend(graph.consumers(made).map(|to| (stand_in, to)));
-            }
-        }
-    }
-    if wires.is_empty() {
-        return Cow::Borrowed(graph);
-    }
-    let mut copy = graph.clone();
-    match copy.feed_all(wires) {
-        Ok(()) => Cow::Owned(copy),
-        Err(_) => Cow::Borrowed(graph),
     }
 }
 
