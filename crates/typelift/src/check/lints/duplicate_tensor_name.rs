@@ -1,29 +1,33 @@
 //! Lint: output tensors of one graph with the same name.
 
+use std::borrow::Cow;
+
 use crate::base::hash::HashMap;
 use crate::check::{GraphCheck, PLACES, repeated};
 use crate::findings::{Code, message};
-use crate::model::graph::{Direction, Graph, Layer, split_names};
+use crate::model::graph::{Direction, Graph, Layer, parts_of_names};
 use crate::text::xml;
 
 pub(super) fn find(check: &mut GraphCheck<'_>, graph: &Graph) {
     let mut names = Vec::new();
-    let mut given = HashMap::<_, Vec<String>>::default();
+    let mut given = HashMap::<_, Vec<Cow<'_, str>>>::default();
     for layer in graph.layers() {
         let Some(names) = &layer.output_names else { continue };
         let producer = graph.producers(layer.id()).into_iter().next().flatten();
-        given.entry(producer.map(|output| (output.layer, output.port))).or_default().extend(split_names(names));
+        given.entry(producer.map(|output| (output.layer, output.port))).or_default().extend(parts_of_names(names));
     }
     for layer in graph.layers() {
         for (at, port) in layer.outputs().iter().enumerate() {
-            let mut of_port = port.names();
-            of_port.extend(given.remove(&Some((layer.id(), at))).unwrap_or_default());
-            of_port.sort_unstable();
-            of_port.dedup();
-            names.extend(of_port.into_iter().map(|name| (name, (layer, at))));
+            let first = names.len();
+            let given = given.remove(&Some((layer.id(), at))).unwrap_or_default();
+            names.extend(port.each_name().chain(given).map(|name| (name, (layer, at))));
+            names[first..].sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
         }
     }
-    for tensors in repeated(names.iter().map(|(name, tensor)| (name.as_str(), (name, *tensor)))) {
+    names.dedup_by(|(one, (layer, at)), (other, (before, port))| {
+        at == port && one == other && layer.id() == before.id()
+    });
+    for tensors in repeated(names.iter().map(|(name, tensor)| (&**name, (name, *tensor)))) {
         let Some(((name, (layer, port)), earlier)) = tensors.split_last() else { continue };
         let message = message!("{} tensors have the name `{}`"; tensors.len(), name);
         let place = |layer: &Layer, port| {

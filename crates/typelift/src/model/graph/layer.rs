@@ -1,5 +1,6 @@
 //! A layer of the file, as plain data.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
@@ -451,6 +452,11 @@ impl OutputPort {
     pub fn names(&self) -> Vec<String> {
         self.names.as_deref().map(split_names).unwrap_or_default()
     }
+
+    /// Iterates over [the names](Self::names), which are borrowed unless they have commas.
+    pub fn each_name(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        self.names.as_deref().into_iter().flat_map(parts_of_names)
+    }
 }
 
 /// Formats element type and shape: `f32[?,3]`.
@@ -472,6 +478,12 @@ pub fn split_names(text: &str) -> Vec<String> {
     }
     names.retain(|name| !name.is_empty());
     names
+}
+
+/// [`split_names`] without copies if no name has a comma.
+pub(crate) fn parts_of_names(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
+    let (plain, escaped) = if text.contains('\\') { ("", split_names(text)) } else { (text, Vec::new()) };
+    plain.split(',').filter(|name| !name.is_empty()).map(Cow::Borrowed).chain(escaped.into_iter().map(Cow::Owned))
 }
 
 /// Joins names in the writer's form: sorted by bytes, with `\,` for a comma inside a name.

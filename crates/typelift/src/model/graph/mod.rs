@@ -32,7 +32,7 @@ pub(crate) use address::FindError;
 pub(crate) use error::EditError;
 pub(crate) use layer::{
     Attribute, AttributeList, BackEdge, Body, Direction, InputPort, Joints, Layer, NewLayer, OperationName, OutputPort,
-    PortMapEntry, Start, join_names, split_names,
+    PortMapEntry, Start, join_names, parts_of_names, split_names,
 };
 pub(crate) use layer_map::LayerMap;
 pub(crate) use model::{IrVersion, Model, OutputConstraints};
