@@ -85,15 +85,16 @@ impl Lines {
         self.index.get_or_init(|| {
             let bytes = self.source.as_bytes();
             let before = |bytes: &[u8], count: fn(&[u8]) -> usize| {
-                let counts = bytes.chunks(Self::BLOCK).map(count);
-                let sums = counts.scan(0, |sum, count| Some(std::mem::replace(sum, *sum + count)));
-                sums.collect()
+                let (mut all, mut sums) = (0, Vec::new());
+                for block in bytes.chunks(Self::BLOCK) {
+                    sums.push(all);
+                    all += count(block);
+                }
+                (sums, all)
             };
-            BlockCounts {
-                ends: before(bytes, ends),
-                all_ends: ends(bytes),
-                characters: before(if bytes.is_ascii() { &[] } else { bytes }, characters),
-            }
+            let (ends, all_ends) = before(bytes, ends);
+            let (characters, _) = before(if bytes.is_ascii() { &[] } else { bytes }, characters);
+            BlockCounts { ends, all_ends, characters }
         })
     }
 

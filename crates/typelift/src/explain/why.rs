@@ -18,7 +18,7 @@ use crate::model::graph::{
 };
 use crate::model::shape::Shape;
 use crate::ops::Setting;
-use crate::ops::{self, AttributeValues, Fault, LayerKind, OTHER_TYPES, Operation, Subject, kind, setting};
+use crate::ops::{self, Attr, AttributeValues, Fault, LayerKind, OTHER_TYPES, Operation, Subject, kind, setting};
 
 /// Derivation of an element type: a step for each tensor that influences it, beginning with the tensor itself.
 ///
@@ -271,6 +271,8 @@ struct PathSearch<'a> {
     answers: Option<((usize, LayerId), Answers)>,
     /// Causes of the types of earlier tensors. The layers of sibling blocks ask the same questions.
     decided: HashMap<Question<'a>, (Arc<Rule>, Vec<usize>)>,
+    /// Rules of attributes that alone decide: by their names and types, and whether the file has them.
+    attributes: HashMap<(&'static str, ElementType, bool), Arc<Rule>>,
 }
 
 impl<'a> PathSearch<'a> {
@@ -288,6 +290,7 @@ impl<'a> PathSearch<'a> {
             model,
             answers: None,
             decided: HashMap::default(),
+            attributes: HashMap::default(),
         };
         search.open();
         search
@@ -355,9 +358,10 @@ impl<'a> PathSearch<'a> {
             _ => {}
         }
         let (rule, inputs) = self.ask(scope, layer, operation, port);
-        let producers = graph.producers(layer.id());
-        let tensors = inputs.into_iter().filter_map(|input| Some((input, producers.get(input).copied().flatten()?)));
-        (rule, tensors.filter_map(|(input, tensor)| self.visit(Some(input), scope, tensor)).collect())
+        let feeds = graph.feeds(layer.id());
+        let feeds = inputs.into_iter().filter_map(|input| Some((input, (*feeds.get(input)?)?)));
+        let from = feeds.filter_map(|(input, (it, port))| self.visit(Some(input), scope, it.id().output(port)));
+        (rule, from.collect())
     }
 
     /// Finds the inputs and attributes that decide the type of an output. A rule that accepted a layer is not applied to
@@ -374,8 +378,9 @@ impl<'a> PathSearch<'a> {
             return (Rule::Input { input: 0 }.into(), vec![0]);
         }
         let known = layer.outputs().get(port).map_or(ElementType::Dynamic, OutputPort::element_type);
-        if let Some(setting) = sole_attribute(layer, operation, known) {
-            return (Rule::Attribute(setting).into(), Vec::new());
+        if let Some((attribute, is_written)) = sole_attribute(layer, operation, known) {
+            let rule = self.attributes.entry((attribute.name, known, is_written));
+            return (rule.or_insert_with(|| Rule::Attribute(setting(layer, attribute)).into()).clone(), Vec::new());
         }
         let ports = self.scopes[scope].graph.tensors(layer.id());
         let inputs = ports.iter().map(|port| (port.element_type(), port.shape())).collect();
@@ -482,12 +487,13 @@ struct Answers {
 }
 
 /// The attribute that alone decides the type of a layer's only output, so that no test is needed. ReadValue is excluded,
-/// because a test would change the type of its variable.
-fn sole_attribute(layer: &Layer, operation: &'static Operation, known: ElementType) -> Option<Setting> {
+/// because a test would change the type of its variable. True if the layer has it.
+fn sole_attribute(layer: &Layer, operation: &'static Operation, known: ElementType) -> Option<(&'static Attr, bool)> {
     let is_sole = layer.outputs().len() == 1 && operation.kind != LayerKind::ReadValue;
     let attributes = operation.output_type_attributes().filter(|_| is_sole);
-    let mut settings = attributes.map(|attribute| setting(layer, attribute));
-    settings.find(|setting| setting.value == known.name())
+    let mut values = attributes.map(|attribute| (attribute, layer.attribute(attribute.name)));
+    let found = values.find(|(attribute, written)| written.or(attribute.default) == Some(known.name()));
+    found.map(|(attribute, written)| (attribute, written.is_some()))
 }
 
 struct RuleTrial<'a, 'p> {

@@ -22,7 +22,12 @@ static LISTS: LazyLock<HashMap<(&str, Option<u8>), &str>> = LazyLock::new(|| {
 impl Operation {
     /// Returns the name of an input: `axis`. Equal operands, such as those of Add, and inputs of bodies have none.
     pub fn input_name(&self, input: usize) -> Option<&'static str> {
+        self.input_names().nth(input)
+    }
+
+    /// Returns the names of the first inputs.
+    pub fn input_names(&self) -> impl Iterator<Item = &'static str> + use<> {
         let own = LISTS.get(&(self.name, Some(self.revision)));
-        own.or_else(|| LISTS.get(&(self.name, None)))?.split(' ').nth(input)
+        own.or_else(|| LISTS.get(&(self.name, None))).into_iter().flat_map(|names| names.split(' '))
     }
 }

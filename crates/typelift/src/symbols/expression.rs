@@ -51,6 +51,8 @@ struct SizedNode {
 pub(super) struct Arena {
     entries: Vec<SizedNode>,
     ids: HashMap<Node, Expr>,
+    /// Tests of equality that are known. Most pairs of lengths recur in each block.
+    equal: HashMap<(Expr, Expr), Option<Expr>>,
 }
 
 type Terms = Vec<(Expr, i64)>;
@@ -389,6 +391,15 @@ impl Arena {
     }
 
     pub(super) fn equal(&mut self, a: Expr, b: Expr) -> Option<Expr> {
+        if let Some(known) = self.equal.get(&(a, b)) {
+            return *known;
+        }
+        let test = self.test_equal(a, b);
+        self.equal.insert((a, b), test);
+        test
+    }
+
+    fn test_equal(&mut self, a: Expr, b: Expr) -> Option<Expr> {
         // A length is the largest of some if it is at least each other one.
         for (one, list) in [(a, b), (b, a)] {
             if let Node::Max(members) = self.node(list)
