@@ -9,10 +9,10 @@ use typelift_promote::ElementType;
 
 use super::Block;
 use super::wiring::{self, Flow, short};
-use crate::base::hash::{self, HashMap, HashSet};
+use crate::base::hash::{self, HashMap};
 use crate::findings::grouped;
 use crate::infer::blocks::NAMELESS;
-use crate::model::graph::{Layer, LayerId};
+use crate::model::graph::Layer;
 use crate::ops::{self, LayerKind};
 
 /// Properties in which sibling blocks can differ.
@@ -29,12 +29,10 @@ pub(crate) struct Form {
     /// The multiply-accumulate operations.
     macs: u64,
     pub(super) wiring: wiring::Wiring,
-    /// The number of layers that join a tensor of the block with one from outside, and of Adds that join two tensors, such as
-    /// the end of a skip connection. They are a consequence of the operations and not compared.
-    joins: usize,
-    sums: usize,
     /// Hashes of the operations and of the words, by which they are compared.
     hashes: [u64; 2],
+    /// For each operation: the hash of its name, its count, and the hash of its words.
+    of_operations: Arc<Vec<[u64; 3]>>,
 }
 
 /// Names and values of the attributes of a layer that are settings of its operation.
@@ -60,7 +58,6 @@ impl Form {
     fn of(flow: Flow<'_>, block: &Block, wiring: wiring::Wiring, known: &mut HashMap<(usize, u64), Self>) -> Self {
         let mut form = Self { macs: block.macs, wiring, ..Self::default() };
         let (mut layers, mut sum) = (Vec::with_capacity(block.layers.len()), 0_u64);
-        let own: HashSet<LayerId> = block.layers.iter().copied().collect();
         for layer in block.layers.iter().filter_map(|&id| flow.graph.layer(id)) {
             if ops::kind(layer) == LayerKind::Constant {
                 continue;
@@ -68,16 +65,10 @@ impl Form {
             let settings = settings(layer);
             sum = sum.wrapping_add(hash::of((layer.ty(), &settings)));
             layers.push((layer.ty(), settings));
-            if flow.is_data(layer.id()) {
-                let feeds = flow.graph.feeds(layer.id()).into_iter().flatten().map(|(it, _)| it.id());
-                let mut counts = [0, 0];
-                feeds.filter(|&id| flow.is_data(id)).for_each(|id| counts[usize::from(own.contains(&id))] += 1);
-                form.joins += usize::from(!counts.contains(&0));
-                form.sums += usize::from(layer.ty() == "Add" && counts.iter().sum::<usize>() > 1);
-            }
         }
         let shared = known.entry((layers.len(), sum)).or_insert_with(|| Self::of_words(layers));
         (form.operations, form.words, form.hashes) = (shared.operations.clone(), shared.words.clone(), shared.hashes);
+        form.of_operations = shared.of_operations.clone();
         form.computed = block.computed.iter().map(|of| (of.element_type, of.count as u64)).collect();
         for weights in &block.weights {
             *form.stored.entry(weights.element_type).or_default() += weights.bytes;
@@ -86,7 +77,7 @@ impl Form {
     }
 
     fn of_words(layers: Vec<(&str, Settings<'_>)>) -> Self {
-        let (mut operations, mut words) = (BTreeMap::new(), BTreeMap::new());
+        let (mut operations, mut words) = (BTreeMap::<String, u64>::new(), BTreeMap::new());
         for (ty, settings) in layers {
             *operations.entry(ty.to_owned()).or_default() += 1;
             for (name, value) in settings {
@@ -95,12 +86,20 @@ impl Form {
             }
         }
         let hashes = [hash::of(&operations), hash::of(&words)];
-        Self { operations: operations.into(), words: words.into(), hashes, ..Self::default() }
+        let of_operations = operations.iter().map(|(ty, count)| {
+            let own = words.range((ty.clone(), String::new())..).take_while(|((operation, _), _)| operation == ty);
+            [hash::of(ty), *count, hash::of(own.collect::<Vec<_>>())]
+        });
+        let mut of_operations: Vec<_> = of_operations.collect();
+        of_operations.sort_unstable();
+        let of_operations = of_operations.into();
+        Self { operations: operations.into(), words: words.into(), hashes, of_operations, ..Self::default() }
     }
 
     /// Describes a skip connection that this form has more or less than `other`.
     fn branch(&self, other: &Self) -> Option<&'static str> {
-        if self.sums >= other.sums && self.joins >= other.joins {
+        let (mine, theirs) = (&self.wiring, &other.wiring);
+        if mine.sums >= theirs.sums && mine.joins >= theirs.joins {
             return None;
         }
         let [own, others] =
@@ -111,8 +110,8 @@ impl Form {
             .filter(|it| !["Add", "Convert"].contains(&it.as_str()));
         let count = |form: &Self, operation: &String| form.operations.get(operation).copied().unwrap_or(0);
         let rest: u64 = rest.map(|operation| count(self, operation).abs_diff(count(other, operation))).sum();
-        let has_gap = self.sums < other.sums && (rest == 0 || rest <= 2 && self.sums == 0);
-        let has_branch = self.joins < other.joins && self.sums == other.sums && own == others + 1;
+        let has_gap = mine.sums < theirs.sums && (rest == 0 || rest <= 2 && mine.sums == 0);
+        let has_branch = mine.joins < theirs.joins && mine.sums == theirs.sums && own == others + 1;
         has_branch.then_some("has a downsample branch").or(has_gap.then_some("lacks a skip connection"))
     }
 
@@ -404,10 +403,11 @@ const ASPECTS: &[(&str, IsAlike)] = &[
             return one.hashes[1] == other.hashes[1];
         }
         // The words of operations that only one of them has, or more of, differ anyway.
-        let is_shared = |operation: &String| one.operations.get(operation) == other.operations.get(operation);
-        let words = [one, other].map(|form| form.words.iter().filter(|((operation, _), _)| is_shared(operation)));
-        let [own, others] = words;
-        own.eq(others)
+        one.of_operations.iter().all(|[ty, count, words]| {
+            let Ok(at) = other.of_operations.binary_search_by_key(ty, |it| it[0]) else { return true };
+            let [_, others, theirs] = other.of_operations[at];
+            others != *count || theirs == *words
+        })
     }),
     ("wiring", |one, other| one.hashes[0] != other.hashes[0] || one.wiring == other.wiring),
     ("computed types", |one, other| one.computed == other.computed),

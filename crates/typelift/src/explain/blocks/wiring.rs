@@ -39,6 +39,10 @@ pub(crate) struct Wiring {
     shared: Arc<HashSet<Output>>,
     /// True for a block of a chain that no data leaves.
     pub(super) is_bypassed: bool,
+    /// The number of layers that join a tensor of the block with one from outside, and of Adds that join two tensors, such as
+    /// the end of a skip connection. They are a consequence of the operations and not compared.
+    pub(super) joins: usize,
+    pub(super) sums: usize,
 }
 
 impl PartialEq for Wiring {
@@ -140,6 +144,11 @@ pub(super) fn of(flow: Flow<'_>, siblings: &[&Block]) -> Vec<Wiring> {
         }
         wiring.hashes = wiring.layers.iter().map(|&(hash, _)| hash).collect();
         wiring.hashes.sort_unstable();
+        for (layer, sources) in layers {
+            let own = sources.iter().filter(|(_, source)| owners.get(&source.layer) == Some(&at)).count();
+            wiring.joins += usize::from(own > 0 && own < sources.len());
+            wiring.sums += usize::from(layer.ty() == "Add" && sources.len() > 1);
+        }
         wiring.lent = shared.iter().filter(|source| owners.get(&source.layer) == Some(&at)).count();
         (wiring.shared, wiring.is_bypassed) = (shared.clone(), is_chain && !is_left[at]);
         wirings.push(wiring);
@@ -303,7 +312,10 @@ pub(super) fn misnumbered(flow: Flow<'_>, blocks: &[&Block]) -> Vec<Option<Strin
         let mut stored = read.filter(|(_, source)| flow.roles.get(source.id()) == Some(&Role::Stored));
         stored.find_map(|(layer, source)| {
             let name = plain(source.name());
-            let inner = inner_of(name, own).filter(|inner| name.strip_prefix(own) != Some(inner))?;
+            if name.strip_prefix(own).is_some_and(|inner| inner.starts_with(SEPARATORS)) {
+                return None;
+            }
+            let inner = inner_of(name, own)?;
             let existing = existing.get_or_insert_with(|| flow.graph.layers().map(|it| plain(it.name())).collect());
             let has_own = HashSet::contains(existing, &*format!("{own}{inner}"));
             has_own.then(|| format!("`{}` reads `{name}`, a constant of another block", plain(layer.name())))
@@ -350,30 +362,32 @@ pub(super) fn odd_constants(flow: Flow<'_>, blocks: &[&Block], is_usual: bool) -
         _ => "its siblings",
     };
     for ((inner, input), layers) in constants_by_place(flow, blocks) {
-        let is = |one: &Layer, other: &Layer| {
-            let types = [one, other].map(|it| it.outputs().first().map(|port| (port.element_type(), port.shape())));
-            types[0] == types[1] && (values(one) > FEW || one.bytes(flow.weights) == other.bytes(flow.weights))
+        let key = |&(_, it): &(usize, &'_ Layer)| {
+            let ty = it.outputs().first().map(|port| (port.element_type(), port.shape().clone()));
+            (ty, if values(it) > FEW { None } else { it.bytes(flow.weights) })
         };
-        let count = |it: &Layer| layers.iter().filter(|(_, other)| is(it, other)).count();
+        let keys: Vec<_> = layers.iter().map(key).collect();
+        let count = |at: usize| keys.iter().filter(|key| **key == keys[at]).count();
         // The usual one is among any two of three. Of two blocks, the first is compared with the second.
         let usual = match blocks {
-            [_, _] => layers.iter().find(|(at, _)| *at == 1).map(|&(_, it)| it),
+            [_, _] => layers.iter().position(|(at, _)| *at == 1),
             _ => {
-                let first = layers.iter().take(2).map(|&(_, it)| it).max_by_key(|it| count(it));
-                first.filter(|it| count(it) * 3 >= layers.len().max(blocks.len()) * 2)
+                let first = (0..layers.len().min(2)).max_by_key(|&at| count(at));
+                first.filter(|&at| count(at) * 3 >= layers.len().max(blocks.len()) * 2)
             }
         };
         let Some(usual) = usual else { continue };
+        let (alike, others): (Vec<_>, Vec<_>) = layers.iter().zip(&keys).partition(|(_, key)| **key == keys[usual]);
         let text = |layer: &Layer| {
             let port = layer.outputs().first().map(ToString::to_string).unwrap_or_default();
             port + &shown(layer, flow.weights)
         };
         let name = inner.trim_start_matches(SEPARATORS);
         let name = input.map_or_else(|| format!("`{name}`"), |input| format!("input {input} of `{name}`"));
-        for (at, layer) in layers.iter().filter(|(_, layer)| !inner.is_empty() && !is(layer, usual)) {
-            found[*at].push((name.clone(), [layer, usual].map(text)));
+        for ((at, layer), _) in others.into_iter().filter(|_| !inner.is_empty()) {
+            found[*at].push((name.clone(), [layer, layers[usual].1].map(text)));
         }
-        let mut alike: Vec<_> = layers.iter().copied().filter(|(_, layer)| is(layer, usual)).collect();
+        let mut alike: Vec<_> = alike.into_iter().map(|(it, _)| *it).collect();
         alike.dedup_by_key(|(at, _)| *at);
         let (sizes, strange): (Vec<_>, Vec<_>) =
             sizes(flow.weights, alike).into_iter().partition(|it| it.0.is_finite());
