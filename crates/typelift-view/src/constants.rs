@@ -91,7 +91,7 @@ impl Narrowed {
     }
 }
 
-pub(crate) fn constants(model: &Model, graphs: &Graphs<'_>, strings: &mut Strings) -> Vec<Values> {
+pub(crate) fn constants(model: &Model, graphs: &Graphs<'_, '_>, strings: &mut Strings) -> Vec<Values> {
     let (mut found, mut left) = (Vec::new(), MOST);
     for (place, graph) in model.walk() {
         let Some(known) = graphs.get(&place) else { continue };

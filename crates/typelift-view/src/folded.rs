@@ -38,8 +38,8 @@ pub(crate) struct Strings {
     /// The strings of the list, one after the other.
     texts: String,
     list: String,
-    /// The references to the strings, `"~1"`.
-    references: Vec<String>,
+    /// The references to the strings, `"~1"`, each with its length.
+    references: Vec<([u8; 13], usize)>,
     /// The text written so far of the current string.
     text: String,
     is_key: bool,
@@ -66,9 +66,12 @@ impl Strings {
         self.texts.push_str(text);
         self.ends.push(self.texts.len());
         self.places.insert(hash, number as u32);
-        let mut reference = String::with_capacity(13);
-        reference.extend(["\"~", itoa::Buffer::new().format(number), "\""]);
-        self.references.push(reference);
+        let mut reference = *b"\"~          \"";
+        let mut buffer = itoa::Buffer::new();
+        let digits = buffer.format(number as u32).as_bytes();
+        reference[2..2 + digits.len()].copy_from_slice(digits);
+        reference[2 + digits.len()] = b'"';
+        self.references.push((reference, 3 + digits.len()));
         Text(number as u32)
     }
 
@@ -133,7 +136,8 @@ impl Formatter for &mut Strings {
 
     /// Writes a reference: see [`Text`].
     fn write_u128<W: io::Write + ?Sized>(&mut self, writer: &mut W, number: u128) -> io::Result<()> {
-        writer.write_all(self.references[number as usize].as_bytes())
+        let (reference, length) = &self.references[number as usize];
+        writer.write_all(&reference[..*length])
     }
 }
 

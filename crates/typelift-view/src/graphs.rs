@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
-use foldhash::{HashMap, HashSet};
+use foldhash::HashMap;
 use serde::{Serialize, Serializer};
 use typelift::explain::blocks::{Block, Blocks};
 use typelift::explain::map::{Role, Ways};
 use typelift::findings::{Lines, size};
 use typelift::graph::{Body, Direction, LayerMap, OutputPort, Place, PortMapEntry};
-use typelift::ops::{self, LayerKind};
+use typelift::ops::{self, LayerKind, Operation};
 use typelift::precision::schemes::{self, Scheme};
 use typelift::promote::ElementType;
 use typelift::values::{Array, Data};
@@ -284,16 +284,16 @@ impl Source<'_> {
 }
 
 /// The graphs of a model. A place includes the names of the surrounding bodies.
-pub(crate) type Graphs<'a> = HashMap<Place, Known<'a>>;
+pub(crate) type Graphs<'d, 'a> = HashMap<&'d Place, Known<'d, 'a>>;
 
 /// A graph with the data paths of its values, and the path and the operation of each layer.
-pub(crate) struct Known<'a> {
+pub(crate) struct Known<'d, 'a> {
     pub(crate) graph: &'a Graph,
-    pub(crate) ways: Ways<'a>,
+    pub(crate) ways: &'d Ways<'a>,
     names: LayerMap<(Text, Text)>,
 }
 
-impl Known<'_> {
+impl Known<'_, '_> {
     /// The path and the operation of a layer.
     pub(crate) fn names(&self, layer: LayerId) -> (Text, Text) {
         self.names.get(layer).copied().unwrap_or_default()
@@ -308,13 +308,14 @@ impl Known<'_> {
     }
 }
 
-pub(crate) fn graphs<'a>(model: &'a Model, strings: &mut Strings) -> Graphs<'a> {
-    let known = model.walk().map(|(place, graph)| {
+pub(crate) fn graphs<'d, 'a>(ways: &'d [(Place, Ways<'a>)], strings: &mut Strings) -> Graphs<'d, 'a> {
+    let known = ways.iter().map(|(place, ways)| {
+        let graph = ways.graph();
         let mut names = LayerMap::new(graph);
         names.extend(
-            graph.layers().map(|layer| (layer.id(), (strings.text(&path(&place, layer)), strings.text(layer.ty())))),
+            graph.layers().map(|layer| (layer.id(), (strings.text(&path(place, layer)), strings.text(layer.ty())))),
         );
-        (place, Known { graph, ways: Ways::new(graph), names })
+        (place, Known { graph, ways, names })
     });
     known.collect()
 }
@@ -329,7 +330,7 @@ struct Pending<'a> {
 pub(crate) fn drawn<'a>(
     model: &'a Model,
     shapes: Option<&Shapes>,
-    graphs: &Graphs<'a>,
+    graphs: &Graphs<'_, '_>,
     blocks: &'a Blocks,
     strings: &mut Strings,
 ) -> Vec<Drawn<'a>> {
@@ -423,7 +424,7 @@ fn groups<'a>(graph: &Graph, blocks: &'a Blocks, place: &Place) -> (Vec<Group<'a
 
 /// The numbers of the boxes. Constants, layers that compute from constants alone, and in a large graph shape computations
 /// have none.
-fn numbers(known: &Known<'_>) -> LayerMap<usize> {
+fn numbers(known: &Known<'_, '_>) -> LayerMap<usize> {
     let graph = known.graph;
     let mut layers: Vec<LayerId> = graph.layers().map(Layer::id).filter(|&id| !is_constant(known, id)).collect();
     if layers.len() > MANY_BOXES {
@@ -435,7 +436,7 @@ fn numbers(known: &Known<'_>) -> LayerMap<usize> {
 }
 
 /// The layers without a box that do not compute from constants alone, with their producers.
-fn hidden(known: &Known<'_>, numbers: &LayerMap<usize>) -> Vec<(Text, Vec<Text>)> {
+fn hidden(known: &Known<'_, '_>, numbers: &LayerMap<usize>) -> Vec<(Text, Vec<Text>)> {
     let folded = known.graph.layers().filter(|layer| numbers.get(layer.id()).is_none());
     let layers = folded.filter(|layer| !is_constant(known, layer.id()));
     let with_producers = layers.map(|layer| {
@@ -457,7 +458,7 @@ struct Boxes {
 }
 
 impl Boxes {
-    fn add_layers(&mut self, source: &mut Source<'_>, known: &Known<'_>, place: &Place, strings: &mut Strings) {
+    fn add_layers(&mut self, source: &mut Source<'_>, known: &Known<'_, '_>, place: &Place, strings: &mut Strings) {
         let graph = known.graph;
         let shown: Vec<&Layer> = graph.layers().filter(|layer| self.numbers.get(layer.id()).is_some()).collect();
         let quantized = schemes::find(graph, source.model.weights()).into_iter();
@@ -466,17 +467,18 @@ impl Boxes {
         self.nodes.reserve(shown.len());
         for (to, layer) in shown.into_iter().enumerate() {
             let (mut inputs, mut weights) = (Vec::new(), Vec::new());
-            for (input, feed) in graph.producers(layer.id()).iter().enumerate() {
+            let mut names = layer.operation().into_iter().flat_map(Operation::input_names);
+            for feed in graph.producers(layer.id()) {
+                let name = names.next().filter(|name| *name != "data");
                 let Some(feed) = feed else { continue };
-                let name = input_name(layer, input);
-                let (Some(producer), Some(port)) = (graph.layer(feed.layer), graph.output(*feed)) else { continue };
+                let (Some(producer), Some(port)) = (graph.layer(feed.layer), graph.output(feed)) else { continue };
                 if let Some(&from) = self.numbers.get(feed.layer) {
                     let text = outputs[from][feed.port];
                     self.edges.push(Edge { from, to, text, only: None });
                     inputs.push(Entry { from: Some(known.path(producer)), name, text, ..Entry::default() });
                     continue;
                 }
-                let stored = Stored::new(known, *feed, &self.numbers);
+                let stored = Stored::new(known, feed, &self.numbers);
                 let mut text = constant(source.model, producer, port, &stored);
                 // A shape of a quantized tensor is not quantized.
                 let codes = stored.way.first().filter(|_| stored.shaped.is_empty());
@@ -503,7 +505,7 @@ fn input_name(layer: &Layer, input: usize) -> Option<&'static str> {
 }
 
 /// True for a layer that computes from constants alone. It is drawn as part of its consumers; without any it keeps a box.
-fn is_constant(known: &Known<'_>, id: LayerId) -> bool {
+fn is_constant(known: &Known<'_, '_>, id: LayerId) -> bool {
     known.ways.role(id) == Some(Role::Stored) && known.graph.users(id).next().is_some()
 }
 
@@ -518,18 +520,17 @@ struct Stored<'a> {
 }
 
 impl<'a> Stored<'a> {
-    fn new(known: &Known<'a>, end: Output, numbers: &LayerMap<usize>) -> Self {
+    fn new(known: &Known<'_, 'a>, end: Output, numbers: &LayerMap<usize>) -> Self {
         let graph = known.graph;
         let way = std::iter::successors(Some(end), |&tensor| known.ways.before(tensor));
         let mut way: Vec<&Layer> = way.filter_map(|tensor| graph.layer(tensor.layer)).collect();
         way.reverse();
         let (mut layers, mut shaped) = (Vec::from_iter(graph.layer(end.layer)), Vec::<&Layer>::new());
-        let mut seen = HashSet::from_iter([end.layer]);
         let mut next = 0;
         while let Some(&layer) = layers.get(next).filter(|_| next < MOST_STORED) {
             next += 1;
             for feed in graph.producers(layer.id()).into_iter().flatten().filter_map(|feed| graph.layer(feed.layer)) {
-                if seen.insert(feed.id()) {
+                if ![&layers, &shaped].into_iter().flatten().any(|known| known.id() == feed.id()) {
                     let list = if numbers.get(feed.id()).is_none() { &mut layers } else { &mut shaped };
                     list.push(feed);
                 }
@@ -619,17 +620,17 @@ fn number(value: f64, element_type: ElementType) -> String {
     }
 }
 
-fn node(source: &Source<'_>, known: &Known<'_>, layer: &Layer, strings: &mut Strings) -> Node {
+fn node(source: &Source<'_>, known: &Known<'_, '_>, layer: &Layer, strings: &mut Strings) -> Node {
     let (path, op) = known.names(layer.id());
     let attributes = layer.attributes().iter();
     let attributes = attributes.map(|it| (strings.text(it.name()), strings.text(&brief(it.value())))).collect();
-    let names = layer.outputs().iter().flat_map(|port| port.names());
+    let names = layer.outputs().iter().flat_map(OutputPort::each_name);
     let tensors = names.filter(|name| name != layer.name()).map(|name| strings.text(&name)).collect();
     let line = layer.span().map(|span| source.lines.line_at(span.start));
     Node { id: Some(layer.id()), path, op, line, attributes, tensors, ..Node::default() }
 }
 
-fn facts(source: &Source<'_>, known: &Known<'_>, layer: &Layer, place: &Place, strings: &mut Strings) -> Facts {
+fn facts(source: &Source<'_>, known: &Known<'_, '_>, layer: &Layer, place: &Place, strings: &mut Strings) -> Facts {
     let graph = known.graph;
     let convert = ops::conversion(graph, layer).map(|found| {
         let effect = found.effect(graph, source.model.weights(), layer);

@@ -20,9 +20,10 @@ use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 use typelift::explain::blocks::Blocks;
-use typelift::explain::map::{PrecisionMap, Row};
+use typelift::explain::map::{PrecisionMap, Row, Ways};
 use typelift::explain::{ChangeKind, Consequence, Diff};
 use typelift::findings::{Code, Diagnostic, LayerRef, Severity, Voice};
+use typelift::graph::Place;
 use typelift::ops::Requirements;
 use typelift::shape::Formulas;
 use typelift::{Model, Shapes};
@@ -130,9 +131,12 @@ struct Document<'a> {
     more_changes: usize,
 }
 
-struct Parts {
-    after: (PrecisionMap, Blocks),
-    before: Option<(PrecisionMap, Blocks)>,
+/// The map, the blocks and the data paths of a model.
+type Part<'a> = (PrecisionMap, Blocks, Vec<(Place, Ways<'a>)>);
+
+struct Parts<'a> {
+    after: Part<'a>,
+    before: Option<Part<'a>>,
 }
 
 /// The part of a model that a page contains.
@@ -281,7 +285,7 @@ impl<'a> Page<'a> {
     }
 
     /// `None` if they would be too large.
-    fn data(&self, parts: &Parts, extent: Extent) -> serde_json::Result<Option<String>> {
+    fn data(&self, parts: &Parts<'a>, extent: Extent) -> serde_json::Result<Option<String>> {
         let before = self.before.filter(|_| extent == Extent::Both);
         if extent == Extent::Own && self.before.is_none() {
             return Ok(None);
@@ -297,17 +301,17 @@ impl<'a> Page<'a> {
         Ok(Some(data).filter(|data| data.len() <= self.most_bytes))
     }
 
-    fn written(&self, parts: &Parts, extent: Extent) -> serde_json::Result<String> {
+    fn written(&self, parts: &Parts<'a>, extent: Extent) -> serde_json::Result<String> {
         let mut strings = Strings::default();
         let document = self.document(parts, extent, &mut strings);
         strings.folded(&document)
     }
 
-    fn document<'d>(&'d self, parts: &'d Parts, extent: Extent, strings: &mut Strings) -> Document<'d> {
-        let (model, found, (map, blocks)) = (self.model, self.found, &parts.after);
+    fn document<'d>(&'d self, parts: &'d Parts<'a>, extent: Extent, strings: &mut Strings) -> Document<'d> {
+        let (model, found, (map, blocks, ways)) = (self.model, self.found, &parts.after);
         let rows = |model: &Model, map: &'d PrecisionMap| map.rows.iter().map(|row| map_row(model, row)).collect();
         let is_whole = extent != Extent::Outline;
-        let graphs = if is_whole { graphs::graphs(model, strings) } else { graphs::Graphs::default() };
+        let graphs = if is_whole { graphs::graphs(ways, strings) } else { graphs::Graphs::default() };
         let changes = Changes::of(self.before.as_ref().map(|before| before.diff));
         Document {
             title: self.title,
@@ -326,7 +330,7 @@ impl<'a> Page<'a> {
             map_before: self
                 .before
                 .zip(parts.before.as_ref())
-                .map_or_else(Vec::new, |(it, (map, _))| rows(it.model, map)),
+                .map_or_else(Vec::new, |(it, (map, ..))| rows(it.model, map)),
             steps: if is_whole { steps::steps(model, &graphs, strings) } else { Vec::new() },
             constants: if is_whole { constants::constants(model, &graphs, strings) } else { Vec::new() },
             made_by: model.made_by(),
@@ -378,8 +382,8 @@ impl<'a> Page<'a> {
 
     fn graphs<'d>(
         &'d self,
-        parts: &'d Parts,
-        graphs: &graphs::Graphs<'d>,
+        parts: &'d Parts<'a>,
+        graphs: &graphs::Graphs<'d, 'a>,
         extent: Extent,
         strings: &mut Strings,
     ) -> Vec<graphs::Drawn<'d>> {
@@ -387,12 +391,13 @@ impl<'a> Page<'a> {
             return vec![outline::drawn(self.model, self.shapes, &parts.after.1, strings)];
         }
         let drawn = graphs::drawn(self.model, self.shapes, graphs, &parts.after.1, strings);
-        let Some((before, (_, blocks))) = self.before.zip(parts.before.as_ref()).filter(|_| extent == Extent::Both)
+        let Some((before, (_, blocks, ways))) =
+            self.before.zip(parts.before.as_ref()).filter(|_| extent == Extent::Both)
         else {
             return drawn;
         };
         let twins = typelift::matched_layers(before.model, self.model).into_iter().collect();
-        let graphs = graphs::graphs(before.model, strings);
+        let graphs = graphs::graphs(ways, strings);
         union::union(drawn, graphs::drawn(before.model, None, &graphs, blocks, strings), &twins)
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use foldhash::HashMap;
 use serde::{Serialize, Serializer};
-use typelift::explain::Rule;
+use typelift::explain::{Premise, Rule};
 use typelift::graph::LayerMap;
 use typelift::ops::{self, Conversion};
 use typelift::{LayerId, Model, Output};
@@ -21,7 +21,7 @@ pub(crate) struct Step {
     rule: Text,
     element_type: Text,
     /// The inputs that affect its type, each with its step.
-    from: Vec<(Option<usize>, usize)>,
+    from: Vec<Premise>,
     /// The step that its value comes from, and the one that uses it.
     before: Option<usize>,
     next: Option<usize>,
@@ -34,21 +34,30 @@ pub(crate) struct Step {
 impl Serialize for Step {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { id, path, op, output, rule, element_type, from, before, next, stored, loses } = self;
-        (id, path, op, output, rule, element_type, from, before, next, stored, loses).serialize(serializer)
+        (id, path, op, output, rule, element_type, Rows(from), before, next, stored, loses).serialize(serializer)
     }
 }
 
-pub(crate) fn steps(model: &Model, graphs: &Graphs<'_>, strings: &mut Strings) -> Vec<Step> {
+struct Rows<'a>(&'a [Premise]);
+
+impl Serialize for Rows<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(|premise| (premise.input, premise.step)))
+    }
+}
+
+pub(crate) fn steps(model: &Model, graphs: &Graphs<'_, '_>, strings: &mut Strings) -> Vec<Step> {
     let origins = typelift::why_all(model);
     let known: Vec<_> = origins.graphs.iter().map(|place| graphs.get(place)).collect();
     // The step of the first output of each layer; the steps of its other outputs follow directly.
-    let first = |known: &Option<&Known<'_>>| known.map(|known| LayerMap::new(known.graph));
+    let first = |known: &Option<&Known<'_, '_>>| known.map(|known| LayerMap::new(known.graph));
     let mut firsts: Vec<Option<LayerMap<usize>>> = known.iter().map(first).collect();
     for (at, origin) in origins.list.iter().enumerate().filter(|(_, origin)| origin.output == 0) {
         firsts[origin.graph].as_mut().and_then(|firsts| firsts.insert(origin.layer.id(), at));
     }
-    let mut rules = HashMap::<*const Rule, Text>::default();
-    let steps = origins.list.iter().filter_map(|origin| {
+    // The text of a rule that several tensors share, with the rule, so that no other one has its address.
+    let mut rules = HashMap::<*const Rule, (Text, Arc<Rule>)>::default();
+    let steps = origins.list.into_iter().filter_map(|origin| {
         let (known, firsts) = (known[origin.graph]?, firsts[origin.graph].as_ref()?);
         let (graph, ways, layer, id) = (known.graph, &known.ways, origin.layer, origin.layer.id());
         let (tensor, port) = (id.output(origin.output), layer.outputs().get(origin.output)?);
@@ -59,15 +68,16 @@ pub(crate) fn steps(model: &Model, graphs: &Graphs<'_>, strings: &mut Strings) -
             ..found
         });
         let (path, op) = known.names(id);
-        let rule = rules.entry(Arc::as_ptr(&origin.rule)).or_insert_with(|| strings.text(&origin.rule.to_string()));
+        let address = Arc::as_ptr(&origin.rule);
+        let rule = rules.entry(address).or_insert_with(|| (strings.text(&origin.rule.to_string()), origin.rule)).0;
         Some(Step {
             id,
             path,
             op,
             output: origin.output,
-            rule: *rule,
+            rule,
             element_type: strings.text(port.element_type().name()),
-            from: origin.from.iter().map(|premise| (premise.input, premise.step)).collect(),
+            from: origin.from,
             before: before.and_then(number),
             next: ways.next(tensor).and_then(number),
             stored: ways.is_stored(tensor).then(|| strings.text(&port.shape().to_string())),

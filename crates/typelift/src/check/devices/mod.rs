@@ -16,7 +16,7 @@ use typelift_promote::ElementType;
 use super::check_precision;
 use crate::base::options::deserialize_as_text;
 use crate::findings::{Code, Diagnostic, LayerRef, Message, message};
-use crate::infer::blocks::{FEW_VALUES, StoredPaths, roles, values};
+use crate::infer::blocks::{FEW_VALUES, GraphFacts, values};
 use crate::model::graph::{Graph, Layer, LayerId, Model, Place};
 use crate::ops::Release;
 use crate::text::xml;
@@ -118,7 +118,7 @@ struct View<'a> {
     graph: &'a Graph,
     device: Device,
     order: Vec<LayerId>,
-    stored: StoredPaths<'a>,
+    facts: GraphFacts<'a>,
     has_fake_quantize: bool,
 }
 
@@ -133,9 +133,9 @@ struct Path<'a> {
 impl<'a> View<'a> {
     fn new(model: &'a Model, place: Place, graph: &'a Graph, device: Device) -> Self {
         let order = graph.topological_order().unwrap_or_default();
-        let stored = StoredPaths::new(graph, &roles(graph));
+        let facts = GraphFacts::new(graph);
         let has_fake_quantize = graph.unordered().any(|layer| name(layer) == "FakeQuantize");
-        Self { model, place, graph, device, order, stored, has_fake_quantize }
+        Self { model, place, graph, device, order, facts, has_fake_quantize }
     }
 
     fn layers(&self) -> impl Iterator<Item = &'a Layer> {
@@ -144,7 +144,7 @@ impl<'a> View<'a> {
 
     /// True for layers that a plugin computes in each inference.
     fn is_computed(&self, layer: &Layer) -> bool {
-        !self.stored.contains(layer.id())
+        !self.facts.stored().contains(layer.id())
     }
 
     fn finding(
@@ -170,7 +170,7 @@ impl<'a> View<'a> {
 
     /// The path from the largest constant that a layer is computed from, if it is computed from constants alone.
     fn path(&self, from: LayerId) -> Option<Path<'a>> {
-        let mut steps = self.stored.path(from).into_iter();
+        let mut steps = self.facts.stored().path(from).into_iter();
         let constant = steps.next().filter(|layer| values(layer) >= FEW_VALUES)?;
         Some(Path { constant, stored: constant.outputs().first()?.element_type(), steps: steps.collect() })
     }

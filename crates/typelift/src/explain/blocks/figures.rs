@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use typelift_promote::{ElementType, Kind};
 
@@ -9,7 +10,7 @@ use super::wiring::Flow;
 use super::{Block, StoredWeights};
 use crate::base::hash::{HashMap, HashSet};
 use crate::explain::stats::{Census, by_size, counted};
-use crate::infer::blocks::{Role, roles};
+use crate::infer::blocks::{GraphFacts, Role};
 use crate::model::graph::{Graph, Layer, LayerId, LayerMap, Place};
 use crate::model::weights::Weights;
 use crate::ops::{self, Macs};
@@ -19,7 +20,7 @@ use crate::precision::schemes::{self, Scheme};
 pub(crate) struct Figures<'a> {
     pub(crate) graph: &'a Graph,
     weights: &'a Weights,
-    pub(crate) roles: LayerMap<Role>,
+    pub(crate) facts: Rc<GraphFacts<'a>>,
     /// Formats of the quantized constants, by the layer of their codes.
     pub(crate) schemes: HashMap<LayerId, Scheme>,
     /// Scales and zero points, which are no parameters.
@@ -41,15 +42,15 @@ impl<'a> Figures<'a> {
             }
         }
         let marks = (0, LayerMap::new(graph)).into();
-        Self { graph, weights, roles: roles(graph), schemes, operands, marks }
+        Self { graph, weights, facts: GraphFacts::new(graph).into(), schemes, operands, marks }
     }
 
     pub(super) fn flow(&self) -> Flow<'_> {
-        Flow { graph: self.graph, roles: &self.roles, weights: self.weights }
+        Flow { graph: self.graph, roles: &self.facts.roles, weights: self.weights }
     }
 
     pub(crate) fn is_data(&self, layer: LayerId) -> bool {
-        self.roles.get(layer) == Some(&Role::Data)
+        self.facts.roles.get(layer) == Some(&Role::Data)
     }
 
     /// Layers as a block without number and scopes.

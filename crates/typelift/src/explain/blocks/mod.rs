@@ -176,7 +176,7 @@ impl Blocks {
 
 /// Blocks of one graph without scopes, and the constants that belong to none of them.
 pub(crate) struct Division<'a> {
-    place: Place,
+    pub(crate) place: Place,
     pub(crate) figures: Figures<'a>,
     names: Names<'a>,
     pub(crate) blocks: Vec<Block>,
@@ -191,7 +191,7 @@ impl<'a> Division<'a> {
 
     fn new(place: Place, graph: &'a Graph, weights: &'a Weights) -> Self {
         let figures = Figures::new(graph, weights);
-        let found = parts(graph, &figures.roles);
+        let found = parts(&figures.facts);
         let all = found.parts.into_iter().map(|part| Block {
             number: part.number,
             family: part.family,

@@ -15,7 +15,7 @@ const LEAST_OF_GRAPH: usize = 100;
 
 /// The scopes of a block's layers, as far as several layers share them and others do not; or of a large graph's layers,
 /// if it has no blocks.
-pub(super) fn scopes(figures: &Figures, names: &Names<'_>, block: &Block) -> Vec<Block> {
+pub(super) fn scopes<'a>(figures: &Figures<'a>, names: &Names<'a>, block: &Block) -> Vec<Block> {
     if block.number.is_none() && block.layers.len() < LEAST_OF_GRAPH {
         return Vec::new();
     }

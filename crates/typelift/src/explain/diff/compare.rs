@@ -245,8 +245,8 @@ impl<'a> Comparison<'a> {
             let changed = self.changes.iter().map(|(_, change)| change).filter(|change| is_of(change, at));
             let places: HashSet<Place> = changed.map(|change| change.layer.place.clone()).collect();
             for (place, graph) in model.walk().filter(|(place, _)| places.contains(place)) {
-                let roles = blocks::roles(graph);
-                let parts = blocks::parts(graph, &roles).parts;
+                let facts = blocks::GraphFacts::new(graph);
+                let parts = blocks::parts(&facts).parts;
                 let numbered = parts.iter().filter(|part| part.number.is_some());
                 let names: HashMap<LayerId, &str> =
                     numbered.flat_map(|part| part.layers.iter().map(|&id| (id, part.name.as_str()))).collect();
@@ -257,7 +257,7 @@ impl<'a> Comparison<'a> {
                 for (_, change) in self.changes.iter_mut().filter(|(_, change)| change.layer.place == place) {
                     if is_of(change, at) {
                         change.block = names.get(&change.layer.id).map(|&name| name.to_owned());
-                        change.is_stored = roles.get(change.layer.id) == Some(&blocks::Role::Stored);
+                        change.is_stored = facts.roles.get(change.layer.id) == Some(&blocks::Role::Stored);
                         let old = change.before.as_deref().filter(|_| change.kind == ChangeKind::Input);
                         let old = old.and_then(numbered_prefix).filter(|&old| unread.contains(old));
                         change.bypassed = old.filter(|_| change.block.as_deref() != old).map(str::to_owned);

@@ -7,7 +7,7 @@ use super::{Alike, BlockChange, Change, ChangeKind, Diff, ValueError, alike, ran
 use crate::base::hash::{HashMap, HashSet};
 use crate::explain::blocks::{Block, Blocks};
 use crate::findings::{grouped, size};
-use crate::infer::blocks::{parts, plain, roles};
+use crate::infer::blocks::{GraphFacts, parts, plain};
 use crate::model::graph::{LayerId, Model, Place};
 
 /// Maximum number of lines in the summary.
@@ -31,7 +31,7 @@ pub(super) fn whole_blocks(kind: ChangeKind, model: &Model, gone: &HashSet<Layer
         return Vec::new();
     }
     let graph = model.graph();
-    let blocks = parts(graph, &roles(graph)).parts.into_iter().filter(|part| part.family.is_some());
+    let blocks = parts(&GraphFacts::new(graph)).parts.into_iter().filter(|part| part.family.is_some());
     let whole = blocks.filter(|part| part.layers.iter().all(|id| gone.contains(id)));
     whole.map(|part| BlockChange { kind, bytes: 0, name: part.name, layers: part.layers }).collect()
 }

@@ -14,7 +14,6 @@ use crate::edit::precision_marks::Marks;
 use crate::explain::blocks::{Block, Blocks, Division, Figures};
 use crate::explain::stats::{Census, TypeCount, Weight, by_size, map_of, name_of};
 use crate::findings::{Diagnostic, Severity};
-use crate::infer::blocks::{Indices, StoredPaths};
 use crate::model::graph::{Graph, LayerId, Model, Place};
 use crate::ops::{self, Effect, LayerKind};
 
@@ -110,9 +109,10 @@ impl PrecisionMap {
 
     /// Creates the map and finds the [blocks](Blocks::new) in one pass.
     #[must_use]
-    pub fn with_blocks(model: &Model, found: &[Diagnostic]) -> (Self, Blocks) {
+    pub fn with_blocks<'a>(model: &'a Model, found: &[Diagnostic]) -> (Self, Blocks, Vec<(Place, Ways<'a>)>) {
         let graphs = Division::of_graphs(model);
-        (Self::of(model, found, &graphs), Blocks::of(graphs))
+        let ways = graphs.iter().map(|it| (it.place.clone(), Ways::of(it.figures.facts.clone()))).collect();
+        (Self::of(model, found, &graphs), Blocks::of(graphs), ways)
     }
 
     fn of(model: &Model, found: &[Diagnostic], graphs: &[Division<'_>]) -> Self {
@@ -169,8 +169,6 @@ impl Building<'_> {
         let (mut several, mut unused, mut in_blocks) = (Vec::new(), Vec::new(), 0);
         for found in graphs {
             let graph = found.figures.graph;
-            let stored = StoredPaths::new(graph, &found.figures.roles);
-            let indices = Indices::new(graph, &found.figures.roles);
             for block in &found.blocks {
                 let (elsewhere, own): (Vec<LayerId>, Vec<LayerId>) = block
                     .layers
@@ -178,8 +176,8 @@ impl Building<'_> {
                     .partition(|&&id| constant_range(graph, id).is_some_and(|range| users.get(&range) == Some(&None)));
                 in_blocks += elsewhere.len();
                 several.extend(elsewhere.into_iter().map(|id| (graph, id)));
-                let paths = paths::of(&found.figures, &stored, &block.layers);
-                let row = Row { paths, ..self.row(&found.figures, block.clone(), &own, &indices) };
+                let paths = paths::of(&found.figures, &block.layers);
+                let row = Row { paths, ..self.row(&found.figures, block.clone(), &own) };
                 self.rows.push(row);
             }
             several.extend(found.shared.iter().map(|&id| (graph, id)));
@@ -202,7 +200,7 @@ impl Building<'_> {
         }
     }
 
-    fn row(&mut self, figures: &Figures<'_>, block: Block, own: &[LayerId], indices: &Indices) -> Row {
+    fn row(&mut self, figures: &Figures<'_>, block: Block, own: &[LayerId]) -> Row {
         let (graph, mut row) = (figures.graph, Row::new(block));
         let (mut weights, mut lossy) = (BTreeMap::new(), BTreeMap::<_, Lossy>::new());
         let found = self.found.get(&row.parts[0].place);
@@ -218,7 +216,7 @@ impl Building<'_> {
                     let known = lossy.entry((from, conversion.to)).or_insert_with(empty);
                     known.count += 1;
                     known.loses = known.loses.losses().chain(loses.losses()).collect();
-                    known.indices += usize::from(indices.converts(graph, layer));
+                    known.indices += usize::from(figures.facts.indices().converts(graph, layer));
                 }
             }
             row.marks += usize::from(Marks::of(layer, self.model.version()).keeps_precision());

@@ -7,7 +7,7 @@ use typelift_promote::{ElementType, Kind};
 
 use crate::explain::blocks::Figures;
 use crate::explain::stats::{Census, by_size};
-use crate::infer::blocks::{FEW_VALUES, Role, StoredPaths, values};
+use crate::infer::blocks::{FEW_VALUES, Role, values};
 use crate::model::graph::{LayerId, OutputPort};
 use crate::precision::schemes::Scheme;
 
@@ -32,13 +32,13 @@ fn names_of<S: Serializer>(types: &[ElementType], serializer: S) -> Result<S::Ok
     serializer.collect_seq(types.iter().map(|ty| ty.name()))
 }
 
-pub(super) fn of(figures: &Figures<'_>, stored: &StoredPaths<'_>, layers: &[LayerId]) -> Vec<WeightPath> {
-    let Figures { graph, roles, schemes, .. } = figures;
+pub(super) fn of(figures: &Figures<'_>, layers: &[LayerId]) -> Vec<WeightPath> {
+    let Figures { graph, facts, schemes, .. } = figures;
     let mut paths = BTreeMap::<(Vec<ElementType>, &str, Option<Scheme>), (usize, u64)>::new();
     for layer in layers.iter().filter(|&&id| figures.is_data(id)).filter_map(|&id| graph.layer(id)) {
         for (producer, port) in graph.feeds(layer.id()).into_iter().flatten() {
-            let Some(Role::Stored) = roles.get(producer.id()) else { continue };
-            let chain = stored.path(producer.id());
+            let Some(Role::Stored) = facts.roles.get(producer.id()) else { continue };
+            let chain = facts.stored().path(producer.id());
             let Some(root) = chain.first() else { continue };
             let mut types: Vec<ElementType> =
                 chain.iter().filter_map(|layer| Some(layer.outputs().first()?.element_type())).collect();

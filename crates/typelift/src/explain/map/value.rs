@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use serde::{Serialize, Serializer};
 use typelift_promote::{ElementType, Fidelity, Loss};
@@ -12,7 +13,7 @@ use crate::base::hash::{HashMap, HashSet};
 use crate::base::span::Lines;
 use crate::explain::stats::name_of;
 use crate::findings::LayerRef;
-use crate::infer::blocks::{Indices, Role, StoredPaths, gives_values, in_order, roles, values};
+use crate::infer::blocks::{GraphFacts, Role, gives_values, values};
 use crate::model::graph::{FindError, Graph, Layer, LayerId, LayerMap, Model, Output};
 use crate::model::shape::Shape;
 use crate::ops::{self, Conversion, Effect, LayerKind};
@@ -150,13 +151,15 @@ impl ValuePath {
 #[derive(Debug)]
 pub struct Ways<'a> {
     graph: &'a Graph,
-    roles: LayerMap<Role>,
+    facts: Rc<GraphFacts<'a>>,
     /// For each layer: the previous tensor on the path to its outputs.
-    before: LayerMap<Output>,
+    before: OnceCell<LayerMap<Output>>,
     /// For each tensor: the next one on its path.
-    next: OnceCell<HashMap<Output, Output>>,
-    indices: OnceCell<Indices>,
+    next: OnceCell<HashMap<Output, NextUser>>,
 }
+
+/// A user of a tensor; the least one is next on its path.
+type NextUser = ([bool; 2], LayerId);
 
 /// Start of a path, the preferred kind first: the nearest matrix of weights, the largest vector, the nearest
 /// Parameter, a number that is all that a layer broadcasts.
@@ -183,34 +186,35 @@ impl PathStart {
 impl<'a> Ways<'a> {
     /// Computes the data paths of a graph in linear time.
     pub fn new(graph: &'a Graph) -> Self {
-        let mut ways = Self {
-            graph,
-            roles: roles(graph),
-            before: LayerMap::new(graph),
-            next: OnceCell::new(),
-            indices: OnceCell::new(),
-        };
-        let stored = StoredPaths::new(graph, &ways.roles);
-        let mut sources = LayerMap::<PathStart>::new(graph);
-        for layer in in_order(graph) {
-            let role = ways.role(layer.id());
+        Self::of(GraphFacts::new(graph).into())
+    }
+
+    pub(super) fn of(facts: Rc<GraphFacts<'a>>) -> Self {
+        Self { graph: facts.graph, facts, before: OnceCell::new(), next: OnceCell::new() }
+    }
+
+    fn find_before(&self) -> LayerMap<Output> {
+        let (graph, stored) = (self.graph, self.facts.stored());
+        let (mut before, mut sources) = (LayerMap::new(graph), LayerMap::<PathStart>::new(graph));
+        for layer in &self.facts.order {
+            let role = self.role(layer.id());
             let all = graph.feeds(layer.id());
             let feeds = all.iter().copied().enumerate();
             let feeds = feeds.filter_map(|(input, feed)| Some((input, feed?.0, feed?.0.id().output(feed?.1))));
             let best = match role {
                 Some(Role::Stored) => {
-                    let before = stored.before(layer.id());
-                    feeds.filter(|(_, it, _)| before == Some(it.id())).map(|(.., from)| (None, from)).next()
+                    let last = stored.before(layer.id());
+                    feeds.filter(|(_, it, _)| last == Some(it.id())).map(|(.., from)| (None, from)).next()
                 }
                 _ => {
                     let gives_stored = |(input, feed): (usize, &Option<(&Layer, usize)>)| {
-                        let role = feed.and_then(|(from, _)| ways.role(from.id()));
+                        let role = feed.and_then(|(from, _)| self.role(from.id()));
                         role == Some(Role::Stored) || !gives_values(layer, input)
                     };
                     let number = || all.iter().enumerate().all(gives_stored).then_some(PathStart::Number);
                     let known = feeds.filter_map(|(input, producer, from)| {
-                        let source = match ways.role(producer.id()) {
-                            Some(Role::Stored) => ways.worth(stored.path(producer.id()).first()?, from).or_else(number),
+                        let source = match self.role(producer.id()) {
+                            Some(Role::Stored) => self.worth(stored.root(producer.id())?, from).or_else(number),
                             Some(Role::Shape) if role != Some(Role::Shape) => None,
                             _ => sources.get(producer.id()).copied().map(PathStart::further),
                         };
@@ -225,30 +229,36 @@ impl<'a> Ways<'a> {
             if let Some(source) = best.and_then(|(source, _)| source).or(own) {
                 sources.insert(layer.id(), source);
             }
-            ways.before.extend(best.map(|(_, from)| (layer.id(), from)));
+            before.extend(best.map(|(_, from)| (layer.id(), from)));
         }
-        ways
+        before
+    }
+
+    /// Returns the graph.
+    pub fn graph(&self) -> &'a Graph {
+        self.graph
     }
 
     /// Returns the role of a layer.
     pub fn role(&self, layer: LayerId) -> Option<Role> {
-        self.roles.get(layer).copied()
+        self.facts.roles.get(layer).copied()
     }
 
     /// Returns the previous tensor on the path; `None` at the start.
     pub fn before(&self, tensor: Output) -> Option<Output> {
-        self.before.get(tensor.layer).copied()
+        self.before.get_or_init(|| self.find_before()).get(tensor.layer).copied()
     }
 
     /// Returns the next tensor on the path, of the user with the lowest id. Converts are preferred, unless the tensor
     /// depends only on constants. A use as a shape or an index is the last resort.
     /// `None` if only Results use it.
     pub fn next(&self, tensor: Output) -> Option<Output> {
-        self.next.get_or_init(|| self.find_next()).get(&tensor).copied()
+        self.next.get_or_init(|| self.find_next()).get(&tensor).map(|(_, user)| user.output(0))
     }
 
-    fn find_next(&self) -> HashMap<Output, Output> {
-        let mut next = HashMap::<Output, ([bool; 2], LayerId)>::default();
+    fn find_next(&self) -> HashMap<Output, NextUser> {
+        let mut next = HashMap::<Output, NextUser>::default();
+        next.reserve(self.graph.len());
         for layer in self.graph.unordered() {
             for (port, input) in self.graph.uses(layer.id()) {
                 let tensor = layer.id().output(port);
@@ -260,7 +270,7 @@ impl<'a> Ways<'a> {
                 next.entry(tensor).and_modify(|known| *known = found.min(*known)).or_insert(found);
             }
         }
-        next.into_iter().map(|(tensor, (_, user))| (tensor, user.output(0))).collect()
+        next
     }
 
     /// True if a tensor depends only on constants.
@@ -270,7 +280,7 @@ impl<'a> Ways<'a> {
 
     /// True for a Convert of integers that count or select: shapes, indices and conditions.
     pub fn converts_indices(&self, layer: &Layer) -> bool {
-        self.indices.get_or_init(|| Indices::new(self.graph, &self.roles)).converts(self.graph, layer)
+        self.facts.indices().converts(self.graph, layer)
     }
 
     /// `None` if it is a setting.

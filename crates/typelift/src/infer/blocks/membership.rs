@@ -78,9 +78,9 @@ fn stem(name: &str) -> &str {
 /// enough if a neighbour has the same one. A family begins where its first block ends: a decoder that looks at its own
 /// input first is after the encoder. Blocks at the same depth are in the order of their numbers, a bypassed one too.
 fn blocks(graph: &Graph, order: &[&Layer], names: &Names<'_>) -> Vec<Block> {
-    let mut places = BTreeMap::<&str, Vec<usize>>::new();
-    // The most blocks before a layer, and before the layers of a block.
-    let (mut levels, mut depths) = (LayerMap::new(graph), HashMap::<&str, usize>::default());
+    // The layers of each block, and the most blocks before them and before each layer.
+    let mut levels = LayerMap::new(graph);
+    let mut named = HashMap::<&str, (Vec<usize>, usize)>::default();
     for (at, layer) in order.iter().enumerate() {
         let own = names.get(layer.id()).and_then(numbered_prefix);
         let feeds = graph.feeds(layer.id()).into_iter().flatten().filter_map(|(from, _)| levels.get(from.id()));
@@ -89,10 +89,13 @@ fn blocks(graph: &Graph, order: &[&Layer], names: &Names<'_>) -> Vec<Block> {
         let level = behind.max().unwrap_or(0);
         levels.insert(layer.id(), (own, level));
         if let Some(prefix) = own {
-            places.entry(prefix).or_default().push(at);
-            depths.entry(prefix).and_modify(|depth| *depth = level.max(*depth)).or_insert(level);
+            let (places, depth) = named.entry(prefix).or_default();
+            places.push(at);
+            *depth = level.max(*depth);
         }
     }
+    let depths: HashMap<&str, usize> = named.iter().map(|(name, (_, depth))| (*name, *depth)).collect();
+    let mut places: BTreeMap<&str, Vec<usize>> = named.into_iter().map(|(name, (places, _))| (name, places)).collect();
     let is_sibling = |block: &str, own: usize| {
         let Some((inner, number)) = order[own].name().strip_prefix(block).zip(number_of(block)) else { return false };
         [number.checked_sub(1), number.checked_add(1)].into_iter().flatten().any(|number| {

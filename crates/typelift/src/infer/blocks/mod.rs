@@ -4,6 +4,7 @@
 //! layers without such a name, and structure where no names tell blocks. Constants belong to the block that uses them.
 //! [`parts`] divides a graph; [`BlockNumbers`] answers for single layers.
 
+mod facts;
 mod membership;
 mod names;
 mod parts;
@@ -20,10 +21,10 @@ use crate::ops::{self, LayerKind};
 
 pub(crate) use names::{Names, SEPARATORS, module_of, number_of, plain};
 
+pub(crate) use facts::GraphFacts;
 pub(crate) use parts::{NAMELESS, parts};
-pub(crate) use roles::{Indices, gives_values, in_order};
-pub(crate) use roles::{Role, roles};
-pub(crate) use weights::{FEW_VALUES, StoredPaths, values};
+pub(crate) use roles::{Role, gives_values, in_order, roles};
+pub(crate) use weights::{FEW_VALUES, values};
 
 /// Numbers of the blocks to which the layers of a graph belong: 17 for a layer of `model.layers.17`. A layer outside of
 /// blocks has the number of its own name, because a model of few layers has no blocks.
@@ -35,7 +36,7 @@ impl BlockNumbers {
     pub(crate) fn new(graph: &Graph) -> Self {
         let named = graph.layers().filter_map(|layer| Some((layer.id(), number_of(numbered_prefix(layer.name())?)?)));
         let mut numbers: HashMap<LayerId, u64> = named.collect();
-        for part in parts(graph, &roles(graph)).parts {
+        for part in parts(&GraphFacts::new(graph)).parts {
             if let Some(number) = part.number {
                 numbers.extend(part.layers.into_iter().map(|id| (id, number)));
             }

@@ -2,11 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use smallvec::SmallVec;
+
+use super::facts::GraphFacts;
 use super::membership::{LEAST, Membership};
 use super::names::{Names, number_of};
 use super::repeats::Repeat;
-use super::roles::{Role, in_order};
-use crate::base::hash::{HashMap, HashSet};
+use super::roles::Role;
+use crate::base::hash::HashMap;
 use crate::model::graph::{Graph, Layer, LayerId, LayerMap, OutputPort};
 use crate::ops::{self, LayerKind};
 
@@ -40,7 +43,8 @@ struct DraftPart {
 }
 
 /// Divides a graph: into blocks by name, then into blocks by structure among the other layers, and the rest.
-pub(crate) fn parts<'a>(graph: &'a Graph, roles: &LayerMap<Role>) -> Parts<'a> {
+pub(crate) fn parts<'a>(facts: &GraphFacts<'a>) -> Parts<'a> {
+    let GraphFacts { graph, roles, .. } = facts;
     let flow = Flow::new(graph, roles);
     let names = Names::new(graph, &flow.order);
     let named = Membership::new(graph, &flow.order, &names);
@@ -53,7 +57,7 @@ pub(crate) fn parts<'a>(graph: &'a Graph, roles: &LayerMap<Role>) -> Parts<'a> {
         }
     }
     let mut parts = name(pieces);
-    let (shared, unused) = hand_out(graph, roles, &named, &mut parts);
+    let (shared, unused) = hand_out(facts, &named, &mut parts);
     Parts { parts, names, shared, unused }
 }
 
@@ -88,12 +92,8 @@ fn name(mut pieces: Vec<DraftPart>) -> Vec<Part> {
 
 /// Assigns constants and shape computations to the block of their name, otherwise to the block that uses them. Returns
 /// those that several blocks use, and those that no layer uses.
-fn hand_out(
-    graph: &Graph,
-    roles: &LayerMap<Role>,
-    named: &Membership,
-    parts: &mut [Part],
-) -> (Vec<LayerId>, Vec<LayerId>) {
+fn hand_out(facts: &GraphFacts<'_>, named: &Membership, parts: &mut [Part]) -> (Vec<LayerId>, Vec<LayerId>) {
+    let GraphFacts { graph, order, roles, .. } = facts;
     let mut part_of = LayerMap::<Option<usize>>::new(graph);
     let mut part_by_name = HashMap::default();
     for (at, part) in parts.iter().enumerate() {
@@ -101,9 +101,11 @@ fn hand_out(
         part_by_name.insert(part.name.clone(), at);
     }
     let (mut shared, mut unused) = (Vec::new(), Vec::new());
-    for layer in in_order(graph).into_iter().rev().filter(|layer| roles.get(layer.id()) != Some(&Role::Data)) {
-        let users: HashSet<Option<usize>> =
+    for layer in order.iter().rev().filter(|layer| roles.get(layer.id()) != Some(&Role::Data)) {
+        let mut users: SmallVec<[Option<usize>; 4]> =
             graph.users(layer.id()).filter_map(|user| part_of.get(user).copied()).collect();
+        users.sort_unstable();
+        users.dedup();
         let by_name = named.at(layer.name()).and_then(|at| part_by_name.get(&named.blocks[at].name).copied());
         let first = users.iter().copied().flatten().min();
         let is_stored = roles.get(layer.id()) == Some(&Role::Stored);

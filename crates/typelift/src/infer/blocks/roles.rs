@@ -33,8 +33,12 @@ pub enum Role {
 /// ```
 #[must_use]
 pub fn roles(graph: &Graph) -> LayerMap<Role> {
+    roles_of(graph, &in_order(graph))
+}
+
+pub(super) fn roles_of(graph: &Graph, order: &[&Layer]) -> LayerMap<Role> {
     let mut roles = LayerMap::new(graph);
-    for layer in in_order(graph) {
+    for layer in order {
         let role = role(graph, layer, &roles);
         roles.insert(layer.id(), role);
     }
@@ -59,10 +63,10 @@ pub(crate) struct Indices {
 }
 
 impl Indices {
-    pub(crate) fn new(graph: &Graph, roles: &LayerMap<Role>) -> Self {
+    pub(super) fn new(graph: &Graph, order: &[&Layer], roles: &LayerMap<Role>) -> Self {
         let (mut found, mut derived) = (LayerMap::new(graph), LayerMap::new(graph));
         let order: Vec<&Layer> =
-            in_order(graph).into_iter().filter(|layer| roles.get(layer.id()) != Some(&Role::Stored)).collect();
+            order.iter().copied().filter(|layer| roles.get(layer.id()) != Some(&Role::Stored)).collect();
         for layer in &order {
             let feeds = graph.feeds(layer.id()).into_iter().flatten().map(|(producer, _)| producer.id());
             let mut computed = feeds.filter(|&id| roles.get(id) != Some(&Role::Stored)).peekable();

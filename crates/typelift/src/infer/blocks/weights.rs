@@ -1,6 +1,6 @@
 //! Paths of stored weights: the layers from a constant to a value that is computed from constants alone.
 
-use super::roles::{Role, gives_values, in_order};
+use super::roles::{Role, gives_values};
 use crate::model::graph::{Graph, Layer, LayerId, LayerMap};
 
 /// Number of values below which a constant is a setting or a scale instead of weights.
@@ -15,9 +15,9 @@ pub(crate) struct StoredPaths<'a> {
 }
 
 impl<'a> StoredPaths<'a> {
-    pub(crate) fn new(graph: &'a Graph, roles: &LayerMap<Role>) -> Self {
+    pub(super) fn new(graph: &'a Graph, order: &[&Layer], roles: &LayerMap<Role>) -> Self {
         let mut sources = LayerMap::<(u64, Option<LayerId>)>::new(graph);
-        for layer in in_order(graph).into_iter().filter(|layer| roles.get(layer.id()) == Some(&Role::Stored)) {
+        for layer in order.iter().filter(|layer| roles.get(layer.id()) == Some(&Role::Stored)) {
             let feeds = graph.feeds(layer.id()).into_iter().enumerate();
             let known = feeds.rev().filter_map(|(input, feed)| {
                 let id = feed?.0.id();
@@ -40,10 +40,19 @@ impl<'a> StoredPaths<'a> {
 
     /// The layers from the largest constant to this layer. Empty if it is not computed from constants alone.
     pub(crate) fn path(&self, to: LayerId) -> Vec<&'a Layer> {
-        let layers = std::iter::successors(Some(to).filter(|&to| self.contains(to)), |&at| self.before(at));
-        let mut path: Vec<_> = layers.filter_map(|id| self.graph.layer(id)).collect();
+        let mut path: Vec<_> = self.back(to).collect();
         path.reverse();
         path
+    }
+
+    /// The first layer of the path.
+    pub(crate) fn root(&self, to: LayerId) -> Option<&'a Layer> {
+        self.back(to).last()
+    }
+
+    fn back(&self, to: LayerId) -> impl Iterator<Item = &'a Layer> {
+        let layers = std::iter::successors(Some(to).filter(|&to| self.contains(to)), |&at| self.before(at));
+        layers.filter_map(|id| self.graph.layer(id))
     }
 }
 
