@@ -5,6 +5,7 @@ use typelift::findings::{Code, Severity};
 
 use crate::columns::{Columns, Side};
 use crate::failure::Failure;
+use crate::parts::by_parts;
 use crate::status::Status;
 use crate::terminal::Terminal;
 
@@ -83,7 +84,10 @@ pub(crate) fn find_code(text: &str) -> Result<Code, String> {
     named.ok_or_else(|| {
         let name = text.replace('_', "-");
         let near = code_of(text).map(str::to_owned);
-        let near = near.or_else(|| typelift::near(&name, Code::ALL.iter().map(|code| code.name())));
+        let names = Code::ALL.iter().map(|code| code.name());
+        let near = near
+            .or_else(|| typelift::near(&name, names.clone()))
+            .or_else(|| by_parts(&name, names).filter(|_| !name.contains([' ', '.'])));
         let near = near.map_or(String::new(), |code| format!("; did you mean `{code}`?"));
         format!("no finding has this code{near}")
     })

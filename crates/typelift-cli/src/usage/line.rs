@@ -73,7 +73,8 @@ impl<'a> Asked<'a> {
                 text.split_once('=').map_or((&**text, None), |(name, value)| (name, Some(value.to_owned())));
             let takes = |option: &Arg| option.get_action().takes_values();
             let mut known = program.get_subcommands().filter_map(|verb| argument(verb, name)).map(takes).peekable();
-            let own = verb.and_then(|verb| argument(verb, name)).map(takes);
+            let singular = name.trim_end_matches('s');
+            let own = verb.and_then(|verb| argument(verb, name).or_else(|| argument(verb, singular))).map(takes);
             let takes_value = own.unwrap_or_else(|| known.peek().is_none() || known.any(|takes| takes));
             // `--nhwc` and `--nchw-to-nhwc` are values, as is `--uint8-input`.
             let lower = name.to_lowercase();
@@ -266,7 +267,10 @@ impl<'a> Asked<'a> {
         let typed = self.positionals(meant);
         let error = fault(self.program, [meant].into_iter().chain(typed.iter().map(String::as_str)));
         let is_short = error.is_some_and(|error| error.kind() == ErrorKind::MissingRequiredArgument);
-        let example = scoped("EXAMPLE", |verb| verb == meant).filter(|_| typed.is_empty() || is_short);
+        // `reduce --refused MODEL.xml` lacks the output alone.
+        let texts = self.arguments.iter().skip(1).filter_map(|word| word.to_str());
+        let is_whole = fault(self.program, texts.chain(["-o", "o.xml"])).is_none();
+        let example = scoped("EXAMPLE", |verb| verb == meant).filter(|_| typed.is_empty() || is_short && !is_whole);
         let meant = example.unwrap_or(meant);
         if meant == "--version" && !self.models().is_empty() {
             return None;
@@ -307,7 +311,7 @@ impl<'a> Asked<'a> {
                 words.extend(["MODEL.xml"].into_iter().chain(more).map(str::to_owned));
             }
             let is_done = words.iter().any(|word| DONE.contains(&&**word));
-            let writes = (is_changing || is_fix(&words)) && !is_done;
+            let writes = (is_changing || verb.get_name() == "reduce" || is_fix(&words)) && !is_done;
             let takes = argument(verb, "--output").is_some() && (verb.get_name() != "check" || is_fix(&words));
             if !words.contains(&"-o".to_owned()) && (writes || takes && output.is_some()) {
                 words.extend(["-o".to_owned(), "OUT.xml".to_owned()]);
@@ -336,9 +340,14 @@ impl<'a> Asked<'a> {
             };
             *word = given.map_or(word.clone(), str::to_owned);
         }
-        // `--weight-format int4 --sym`.
-        if self.options().any(|(name, _)| ["--sym", "--symmetric"].contains(&name)) {
-            words.iter_mut().for_each(|word| *word = word.replace("_asym", "_sym"));
+        // `--weight-format int4` is asymmetric without `--sym`.
+        let is_sym = self.options().any(|(name, _)| ["--sym", "--symmetric"].contains(&name));
+        let is_asym = self.options().any(|(name, value)| {
+            dashed(name) == "--weight-format" && value.is_some_and(|value| ["int4", "int8"].contains(&value))
+        });
+        if is_sym || is_asym {
+            let sign = if is_sym { "_sym" } else { "_asym" };
+            words.iter_mut().for_each(|word| *word = word.replace("_asym", "_sym").replace("_sym", sign));
         }
         // A statement that fails on the model is shown with its places.
         let row = row.filter(|row| !row.contains("OTHER"));

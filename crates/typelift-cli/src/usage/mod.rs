@@ -15,10 +15,10 @@ use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Command, Error};
-use typelift::Model;
+use clap::{Arg, ArgMatches, Command, Error};
 use typelift::findings::{Diagnostic, shell_word};
 use typelift::rewrite::library;
+use typelift::{Layer, Model};
 
 use crate::failure::Failure;
 use crate::input::is_xml;
@@ -378,7 +378,7 @@ impl Asked<'_> {
             ErrorKind::UnknownArgument => self.option_tip(&whole(&wrong?, self.arguments)),
             ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
                 let (option, value) = (wrong?, text(error, ContextKind::InvalidValue)?);
-                let name = option.split(' ').next()?;
+                let name = option.split(' ').next()?.split("[=").next()?;
                 if self.is_moved
                     && let Some(tip) = self.said(self.verb?.get_name())
                 {
@@ -410,7 +410,13 @@ impl Asked<'_> {
                         self.said(meant).or_else(|| Some(format!("write `{}`", plain(option))))
                     }
                     _ if error.render().to_string().contains("<NAME>") => {
-                        self.said("show MODEL.xml NAME --npy FILE.npy")
+                        let file = self.value_of("--npy").unwrap_or("FILE.npy");
+                        let stem = Path::new(file).file_stem()?.to_str()?;
+                        let graph = self.model()?.graph();
+                        let stem = graph.find(stem).is_ok().then_some(stem);
+                        let is_constant = |layer: &&Layer| layer.operation().is_some_and(|it| it.name == "Constant");
+                        let name = stem.or_else(|| Some(graph.layers().find(is_constant)?.name()))?;
+                        self.said(&format!("show MODEL.xml {} --npy {}", shell_word(name), shell_word(file)))
                     }
                     _ => self.said(verb),
                 }
@@ -482,8 +488,19 @@ impl Asked<'_> {
 
     /// The meaning of an option of this name here, or in another command.
     fn meaning(&self, verb: &Command, given: &str, name: &str) -> Option<String> {
-        if let Some(meant) = scoped(verb.get_name(), |word| word == name) {
+        let is_named = |word: &str| word == name || is_output(name) && word == "--output";
+        if let Some(meant) = scoped(verb.get_name(), is_named) {
             return self.said(meant);
+        }
+        // `--sarif` is a value of `--format`.
+        let values = |arg: &Arg| arg.get_possible_values().into_iter().any(|value| value.get_name() == &name[2..]);
+        if let Some(option) =
+            verb.get_arguments().find(|arg| name.starts_with("--") && values(arg)).and_then(Arg::get_long)
+        {
+            let line = self.line(&format!("{} --{option} {}", verb.get_name(), &name[2..]))?;
+            let file = self.value_of(given).filter(|file| option == "format" && !is_xml(file));
+            let to = file.map_or(String::new(), |file| format!(" > {}", shell_word(file)));
+            return Some(format!("write `{line}{to}`"));
         }
         let is_report = ["--log", "--report"].contains(&name) || is_output(name);
         if is_report && !has(verb, "--output") && verb.get_name() != "explain" {

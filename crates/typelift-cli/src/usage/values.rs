@@ -72,8 +72,8 @@ impl Asked<'_> {
             },
             "PATTERN" => vec![self.pattern(given)],
             _ if place.starts_with("FILE") || place.starts_with("OUT") => {
-                let is_path =
-                    given.ends_with('/') || [".bin", ".npz", ".rules", ".txt"].iter().any(|end| lower.ends_with(end));
+                let is_path = given.ends_with('/')
+                    || [".bin", ".npy", ".npz", ".rules", ".txt"].iter().any(|end| lower.ends_with(end));
                 vec![Some(given.to_owned()).filter(|_| is_path && !lower.contains(':'))]
             }
             _ => self.forms(option, place, given),
