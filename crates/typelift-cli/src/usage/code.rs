@@ -11,46 +11,37 @@ impl Asked<'_> {
     /// The words of an expression: names of the model are whole, and other names are taken apart. `None` if no name is one
     /// of a program, or if a part of a tensor is meant.
     pub(super) fn code_words(&self, text: &str) -> Option<Vec<String>> {
-        let (mut words, mut is_code, mut rest) = (Vec::<String>::new(), false, text);
-        while let Some(first) = rest.chars().next() {
-            let end = |sign: char| rest[1..].find(sign).map_or(rest.len(), |at| at + 2);
-            let size = match first {
-                '"' | '\'' => end(first),
-                '[' => end(']'),
-                _ => rest.find(|letter| !is_part(letter)).unwrap_or(rest.len()).max(first.len_utf8()),
-            };
-            let (atom, after) = rest.split_at(size);
-            rest = after;
+        let (mut words, mut is_code) = (Vec::<String>::new(), false);
+        for (before, atom) in atoms(text) {
             let inner = atom.trim_matches(['"', '\'', '[', ']']);
-            let before = &text[..text.len() - after.len() - size];
-            if atom.starts_with('[') && !inner.contains(|letter: char| letter.is_alphabetic()) {
-                // `graph.outputs[0]`.
-                words.push(match words.last().filter(|_| before.ends_with(is_part)) {
-                    Some(end) => self.end(end, inner)?,
-                    None => atom.to_owned(),
-                });
-            } else if before.ends_with("put(") && inner.parse::<usize>().is_ok() {
-                let name = self.end(words.last()?, inner)?;
-                words.push(name);
-            } else if atom.starts_with('[') {
+            let is_list = atom.starts_with('[');
+            // `graph.outputs[0]`, `model.output(0)`.
+            let is_index =
+                inner.parse::<usize>().is_ok() && (is_list && before.ends_with(is_part) || before.ends_with("put("));
+            if is_index {
+                words.push(self.end(words.last()?, inner)?);
+            } else if is_list && inner.contains(char::is_alphabetic) {
                 let names = inner.split(',').map(|name| name.trim_matches([' ', '"', '\'', '(', ')']).to_owned());
                 words.extend(names.filter(|name| !name.is_empty()));
+            } else if is_list && before.ends_with(is_part) {
+                return None;
             } else if inner.ends_with(".onnx") || is_xml(inner) && !Path::new(inner).exists() {
                 // The program of the code reads and writes its files itself.
-            } else if inner.parse::<f64>().is_ok() || is_xml(inner) {
-                words.push(inner.to_owned());
-            } else if is_part(first) || inner.contains(is_part) {
-                let (before, name, after) = self.named(inner);
-                let parts = |texts: &[&str]| texts.iter().flat_map(|text| self.pieces(text)).collect::<Vec<_>>();
-                let own = parts(&before).into_iter().chain(name).chain(parts(&after));
+            } else if is_list || inner.parse::<f64>().is_ok() || is_xml(inner) {
+                words.push(if is_list { atom } else { inner }.to_owned());
+            } else {
+                let (start, name, end) = self.named(inner);
+                let own = start
+                    .into_iter()
+                    .flat_map(|text| self.pieces(text))
+                    .chain(name)
+                    .chain(end.into_iter().flat_map(|text| self.pieces(text)));
                 let (glue, own): (Vec<_>, Vec<_>) = own.partition(|word| scoped("CODE", |it| it == word).is_some());
-                is_code |= !glue.is_empty() && is_part(first);
+                is_code |= !glue.is_empty() && atom.starts_with(is_part);
                 // `set_element_type(Type.u8)`.
-                own.into_iter().for_each(|word| {
-                    if !words.contains(&word) {
-                        words.push(word)
-                    }
-                });
+                for word in own {
+                    words.extend(Some(word).filter(|word| !words.contains(word)));
+                }
             }
         }
         is_code.then_some(words)
@@ -140,4 +131,21 @@ pub(super) fn of_numpy(text: &str) -> Option<String> {
 /// True for a letter of a name.
 fn is_part(letter: char) -> bool {
     letter.is_alphanumeric() || "_./:-".contains(letter)
+}
+
+/// The names, the texts in quotes, and the lists of an expression, each with the text before it.
+fn atoms(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        at += text[at..].find(|letter| is_part(letter) || "\"'[".contains(letter))?;
+        let (before, rest) = text.split_at(at);
+        let size = match rest.chars().next()? {
+            quote @ ('"' | '\'') => rest[1..].find(quote).map(|size| size + 2),
+            '[' => rest.find(']').map(|size| size + 1),
+            _ => rest.find(|letter| !is_part(letter)),
+        };
+        let atom = &rest[..size.unwrap_or(rest.len())];
+        at += atom.len();
+        Some((before, atom))
+    })
 }

@@ -38,7 +38,7 @@ impl Asked<'_> {
         let is_place = |part: &str| part.contains(|letter: char| letter.is_ascii_uppercase());
         let is_part = |word: &str| parts.iter().any(|part| is_place(part) && part.to_lowercase() == word);
         let is_own = |word: &str| self.model().is_some_and(|model| model.find(word).is_ok());
-        let typed = tokens(text).into_iter().flat_map(|word| if is_own(word) { vec![word] } else { ends(word) });
+        let typed = tokens(text).into_iter().flat_map(|word| if is_own(word) { vec![word] } else { both_ends(word) });
         let mut typed = typed.filter(|word| {
             is_own(word) || !SIGNS.contains(word) && !is_part(word) && (!is_filler(word) || *word == "from")
         });
@@ -157,7 +157,7 @@ fn whole(form: &str) -> Vec<String> {
 }
 
 /// The two tensors of `a..b`.
-fn ends(word: &str) -> Vec<&str> {
+fn both_ends(word: &str) -> Vec<&str> {
     match word.split_once("..") {
         Some((from, to)) if !from.is_empty() && from.parse::<u32>().is_err() => vec![from, to],
         _ => vec![word],
