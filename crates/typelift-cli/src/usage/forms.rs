@@ -7,7 +7,7 @@ use typelift::rewrite::Script;
 
 use super::Asked;
 use super::wish::{is_filler, tokens};
-use super::words::quoted;
+use super::words::{dashed, quoted};
 use crate::input::element_type;
 
 /// Signs and words between the parts of a statement, in this and in other notations.
@@ -17,8 +17,18 @@ impl Asked<'_> {
     /// A known statement with the signs of its form: `tap x as y` for `tap x -> y`.
     pub(super) fn reformed(&self, text: &str) -> Vec<String> {
         let Some((word, rest)) = text.split_once(char::is_whitespace) else { return Vec::new() };
-        if Script::form(word).is_none() && self.ends("").iter().any(|(name, _)| name == word) {
-            return self.reformed(&format!("input {text}"));
+        // `make_stateful a b`, `set rt_info key = value`, `image : f16`.
+        let name = dashed(word);
+        let mut parts = name.split('-').filter(|part| Script::form(part).is_some());
+        let first = match Script::form(word) {
+            Some(_) if rest.starts_with("rt_info ") => Some(text.replacen("set rt_info", "info", 1)),
+            Some(_) => None,
+            None if self.ends("").iter().any(|(name, _)| name == word) => Some(format!("input {text}")),
+            None => parts.next().map(|part| format!("{part} {rest}")),
+        };
+        if let Some(first) = first.filter(|first| first != text) {
+            let whole = format!("rewrite -e '{first}'");
+            return [whole].into_iter().chain(self.reformed(&first)).collect();
         }
         let mut rest = rest.split(' ').map(|word| self.port(word)).collect::<Vec<_>>().join(" ");
         // A layer stands for its constant.
@@ -63,7 +73,7 @@ impl Asked<'_> {
                     "NEW" | "NAME" if is_last => values = vec![quoted(rest.trim_matches(['"', '\'']))],
                     "KEY/KEY" => other = Some(word.replace('.', "/")),
                     "FILE.xml" => other = Some(self.beside(word)),
-                    "INPUT" | "OUTPUT" if !is_own(word) => other = Some(format!("{word}*")),
+                    "INPUT" | "OUTPUT" if !is_own(word) && !word.contains('*') => other = Some(format!("{word}*")),
                     _ if is_place(part) => {}
                     _ if element_type(word).is_ok_and(|ty| ty.to_string() == *part) => word = part,
                     _ if word.trim_end_matches('s') == part.trim_end_matches('s') => word = part,
