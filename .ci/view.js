@@ -460,19 +460,33 @@
     by(`length-${length}`).dispatchEvent(new Event("change"));
     const side = by("side").getBoundingClientRect();
     expect("the fields of lengths are within the panel", [...document.querySelectorAll(".lengths > *")].every((field) => field.getBoundingClientRect().right <= side.right));
+    expect("the graph stays after a length was set", canvas.querySelector(".node"));
     // Shapes stayed formulas, and a mask was as long as the tokens without the cache.
     const open = data.graphs[0].nodes.find((node) => node.op === "Parameter" && node.outputs[0][1].match(/\w+/g)?.includes(length)), shown = open && numeric(open.outputs[0].join(""));
     expect("shapes are numbers at the lengths that are set", !open || types(open) === shown && (data.before || by("side").textContent.includes(shown)) && /[[,]\d+[,\]]/.test(shown));
     if (open) { go(open); expect("the panel has the formula and its numbers", by("details").textContent.includes(open.outputs[0].join("")) && by("details").textContent.includes(`= ${shown.match(/\[.*/)[0]}`)); }
     expect("lengths fit each other", broken().length < (data.conditions?.length ?? 0) + 1 && broken().every((text) => by("side").textContent.includes(text) || broken().length > SHOWN_PATHS));
     expect("the operations follow the lengths", !countedLengths.includes(length) || macsOf() > before || outer.every(({ least }) => least));
-    by(`length-${length}`).value = 0;
-    by(`length-${length}`).dispatchEvent(new Event("change"));
-    expect("no length is 0", Number(by(`length-${length}`).value) > 0);
-    isNumeric = false;
-    redraw();
+    // Lengths that do not fit were set, or jumped back without a word.
+    const { min, max } = boundsOf.get(length), set = lengths.get(length);
+    for (const wrong of [min - 1, ...(max === undefined ? [] : [max + 1])]) {
+      by(`length-${length}`).value = wrong;
+      by(`length-${length}`).dispatchEvent(new Event("change"));
+      expect(`${length} ${wrong} is refused`, lengths.get(length) === set && by(`length-${length}`).getAttribute("aria-invalid") && by("refused").textContent.startsWith(`${length} ${wrong} is not allowed: ${length}`));
+    }
+    renumber(false);
+    expect("the graph stays when shapes are formulas", canvas.querySelector(".node"));
+  }
+  // A limit between the bounds was computed as if it was allowed.
+  if (length) {
+    const set = lengths.get(length), alone = `${length} >= ${set}`;
+    (data.conditions ??= []).push(alone);
+    boundsOf.set(length, { min: 0 });
+    expect("a length that breaks a condition is refused", setLength(length, set - 1)?.startsWith(length) && lengths.get(length) === set && !setLength(length, set));
+    data.conditions.pop();
   }
   expect("a shape without room keeps its numbers", shorter("f32[max(batch, types), past + seq, 16]", 14) === "f32[…, …, 16]" && shorter("f32[?,16]", 14) === "f32[?,16]");
+  expect("further places of a finding are links", data.findings.every((finding) => (finding.sites ?? []).every(([text, paths]) => { const item = findingItem(finding); return item.textContent.includes(text) && paths.every((path) => item.querySelector(`a[title="${CSS.escape(path)}"]`)); })));
   expect("producers are links", data.findings.every(({ producers = [] }) => producers.every(([, path]) => find(path))) || errors);
   const gathering = layers.find((node) => node.op === "Gather" && node.inputs.length === 3 && !node.only);
   if (gathering) { go(gathering); expect(`${gathering.path} has names for all inputs`, ["data: ", "indices: ", "axis: "].every((name) => by("details").textContent.includes(name))); }

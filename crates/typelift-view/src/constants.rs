@@ -47,15 +47,25 @@ pub(crate) struct Values {
     within: Option<&'static str>,
 }
 
-/// Number with the digits of f32, if f32 has it.
-struct Number(f64);
+/// An integer with all its digits, or a number with those of f32, if f32 has it.
+enum Number {
+    Float(f64),
+    Integer(i128),
+}
+
+/// The largest number up to which a browser has every integer.
+const SAFE: i128 = (1 << 53) - 1;
 
 impl Serialize for Number {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.0 as f32 {
-            _ if !self.0.is_finite() => serializer.collect_str(&self.0),
-            narrow if narrow.is_normal() || self.0 == 0.0 => serializer.serialize_f32(narrow),
-            _ => serializer.serialize_f64(self.0),
+        match *self {
+            Self::Integer(integer) if integer.abs() <= SAFE => serializer.serialize_i64(integer as i64),
+            Self::Integer(integer) => serializer.collect_str(&integer),
+            Self::Float(number) if !number.is_finite() => serializer.collect_str(&number),
+            Self::Float(number) => match number as f32 {
+                narrow if narrow.is_normal() || number == 0.0 => serializer.serialize_f32(narrow),
+                _ => serializer.serialize_f64(number),
+            },
         }
     }
 }
@@ -91,6 +101,22 @@ impl Narrowed {
     }
 }
 
+impl Values {
+    /// Integers of many bits have more digits than a float.
+    fn exact(mut self, model: &Model, layer: &Layer, most: usize) -> Self {
+        let is_wide = layer
+            .outputs()
+            .first()
+            .is_some_and(|port| !port.element_type().is_float() && port.element_type().bits() > 16);
+        let integers = is_wide.then(|| layer.sample_integers(model.weights(), most)).flatten().unwrap_or_default();
+        if let (Some(&min), Some(&max)) = (integers.iter().min(), integers.iter().max()) {
+            (self.min, self.max) = (Number::Integer(min), Number::Integer(max));
+            self.first = integers.iter().take(FIRST[0]).map(|&integer| Number::Integer(integer)).collect();
+        }
+        self
+    }
+}
+
 pub(crate) fn constants(model: &Model, graphs: &Graphs<'_, '_>, strings: &mut Strings) -> Vec<Values> {
     let (mut found, mut left) = (Vec::new(), MOST);
     for (place, graph) in model.walk() {
@@ -100,7 +126,8 @@ pub(crate) fn constants(model: &Model, graphs: &Graphs<'_, '_>, strings: &mut St
             // A single value is shown by its consumer.
             let most = room(layer, &mut left);
             let read = if count(layer) > 1 { layer.sample(model.weights(), most) } else { None };
-            found.extend(read.and_then(|read| values(&read, layer, known.path(layer), size, strings)));
+            let values = read.and_then(|read| values(&read, layer, known.path(layer), size, strings));
+            found.extend(values.map(|values| values.exact(model, layer, most)));
         }
         for layer in graph.layers().filter(|layer| layer.ty() == "FakeQuantize") {
             let read = fake_quantized(graph, layer, model, &mut left);
@@ -194,9 +221,9 @@ fn values(read: &[f64], layer: &Layer, path: Text, bytes: u64, strings: &mut Str
         bytes,
         count,
         sample: Some(read.len()).filter(|&read| (read as u64) < count),
-        first: read.iter().take(FIRST[0]).map(|&value| Number(value)).collect(),
-        min: Number(min),
-        max: Number(max),
+        first: read.iter().take(FIRST[0]).map(|&value| Number::Float(value)).collect(),
+        min: Number::Float(min),
+        max: Number::Float(max),
         zeros: read.iter().filter(|&&value| value == 0.0).count(),
         not_finite: (read.len() - finite.len()) as u64,
         bars: if min < max { bars(&finite, min, max) } else { Vec::new() },

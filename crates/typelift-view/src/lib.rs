@@ -99,7 +99,7 @@ struct Document<'a> {
     /// The names of open lengths, each with the length at which operations are counted, and its bounds.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     lengths: Vec<(String, i64, i64, Option<i64>)>,
-    /// The conditions on several lengths, `seq + past == mask_seq`.
+    /// The conditions on lengths, `seq + past == mask_seq`. Those on one length are first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     conditions: Vec<&'a str>,
     /// The layers as a plugin ran them, in one or two runs.
@@ -177,6 +177,9 @@ const HOPELESS: usize = 2;
 /// Limit on the findings, and on the changes, of a page.
 const MOST: usize = 2000;
 
+/// Limit on the further places of a finding.
+const MOST_SITES: usize = 8;
+
 /// Limit on the conditions on lengths, and on the text of each.
 const MOST_CONDITIONS: usize = 100;
 const LONGEST: usize = 400;
@@ -198,6 +201,9 @@ struct Finding {
     producers: Vec<(String, String)>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
+    /// The further places that explain it: a remark, and the path of the layer there, or of those at the ends of an edge.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    sites: Vec<(String, Vec<String>)>,
     /// The paths of all layers that it concerns, if a terminal counts them in part.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     layers: Vec<String>,
@@ -352,7 +358,11 @@ impl<'a> Page<'a> {
             USUAL_LENGTHS.map(|length| names.iter().map(|it| if it.contains("batch") { 1 } else { length }).collect());
         let best = all.into_iter().min_by_key(|lengths: &Vec<i64>| shapes.broken(lengths).len()).unwrap_or_default();
         // Lengths of a state have no bounds.
-        let bounds = shapes.symbols.iter().map(|symbol| shapes.ends(symbol)).chain(std::iter::repeat((1, i64::MAX)));
+        let bounds = shapes.symbols.iter().map(|symbol| match shapes.ends(symbol) {
+            (1, most) if shapes.may_be_empty(self.model.graph(), symbol) => (0, most),
+            ends => ends,
+        });
+        let bounds = bounds.chain(std::iter::repeat((1, i64::MAX)));
         let lengths = names.into_iter().zip(best).zip(bounds).map(|((name, length), (least, most))| {
             (name, length.clamp(least, most.max(least)), least, Some(most).filter(|most| *most < i64::MAX))
         });
@@ -361,9 +371,11 @@ impl<'a> Page<'a> {
 
     fn conditions(&self) -> Vec<&str> {
         let constraints = self.shapes.iter().flat_map(|shapes| &shapes.constraints);
-        let several = constraints.filter(|it| it.symbols.len() > 1 && it.named.len() <= LONGEST);
         let mut seen = HashSet::new();
-        several.map(|it| it.named.as_str()).filter(|it| seen.insert(*it)).take(MOST_CONDITIONS).collect()
+        let mut short: Vec<_> =
+            constraints.filter(|it| it.named.len() <= LONGEST && seen.insert(it.named.as_str())).collect();
+        short.sort_by_key(|it| it.symbols.len() > 1);
+        short.into_iter().map(|it| it.named.as_str()).take(MOST_CONDITIONS).collect()
     }
 
     fn metadata(&self) -> Vec<(String, Option<String>, Option<String>)> {
@@ -472,6 +484,23 @@ fn requiring(model: &Model) -> Vec<String> {
     newest.1
 }
 
+/// The further places of a finding in its file, with their layers.
+fn sites(model: &Model, diagnostic: &Diagnostic) -> Vec<(String, Vec<String>)> {
+    let place = diagnostic.layer.as_ref().map_or_else(Place::default, |layer| layer.place.clone());
+    let Some(graph) = model.graph_at(&place) else { return Vec::new() };
+    let sites = diagnostic.labels.iter().skip(1).take(MOST_SITES).filter_map(|label| {
+        let remark = label.message.to_string();
+        let at = |layer: &typelift::Layer| {
+            layer.span().is_some_and(|span| span.start <= label.span.start && label.span.end <= span.end)
+        };
+        let path = |layer: &typelift::Layer| graphs::path(&place, layer).into_owned();
+        let ends = graph.ends_of_edge(label.span).map(|ends| ends.map(path).to_vec());
+        let layers = ends.unwrap_or_else(|| graph.layers().find(|layer| at(layer)).map(path).into_iter().collect());
+        (!remark.is_empty() && !layers.is_empty()).then(|| (brief(&remark).into_owned(), layers))
+    });
+    sites.collect()
+}
+
 fn finding(model: &Model, diagnostic: &Diagnostic, voice: Voice<'_>) -> Finding {
     let is_counted = diagnostic.code == Code::RequiredRelease && diagnostic.labels.len() > 1;
     let path = diagnostic.layer.as_ref().map(LayerRef::full_name);
@@ -487,6 +516,7 @@ fn finding(model: &Model, diagnostic: &Diagnostic, voice: Voice<'_>) -> Finding 
             .map(|it| (brief(&it.to_string()).into_owned(), it.layer.full_name()))
             .collect(),
         notes: diagnostic.notes.iter().map(|note| brief(&note.to_string()).into_owned()).collect(),
+        sites: if is_counted { Vec::new() } else { sites(model, diagnostic) },
         layers: if is_counted { requiring(model) } else { Vec::new() },
     }
 }

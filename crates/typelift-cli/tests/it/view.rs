@@ -326,6 +326,29 @@ fn a_page_has_limits_and_bounds_of_lengths() {
     assert_eq!(of("u")["limits"], serde_json::json!([["batch ≤ 10", []]]));
 }
 
+/// A finding's edge was in a terminal and not on the page, although it is the cause.
+#[test]
+fn a_finding_names_the_layers_at_the_ends_of_its_edge() {
+    let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/fixtures/safe/shape_of_a_consumer.xml");
+    let folder = tempfile::tempdir().unwrap();
+    let page = data(&run(folder.path(), &["view", model, "-o", "-"]).stdout);
+    let remark = "it connects f32[4,1,2] to input 1 of layer 2, which declares f32[4,2,1]";
+    assert_eq!(page["findings"][0]["sites"], serde_json::json!([[remark, ["scale", "scaled"]]]));
+}
+
+/// A cache of earlier tokens is empty at first, and a page refused that length.
+#[test]
+fn a_length_that_only_extends_another_may_be_0() {
+    let text = "p = Parameter : f32[1,?,4]\nq = Parameter : f32[1,2..,4]\nx = Parameter : f32[1,?,4]\n\
+                o = Const([0, 2, 1]) : i64[3]\nt = Transpose(p, o)\nb = Transpose(t, o)\n\
+                k = Concat(q, b, x) {axis=-2}\ny = Abs(x)\nr = Result(k)\nz = Result(y)\n";
+    let mut model = typelift::Model::from_text(text).unwrap();
+    let found = typelift::infer(&mut model);
+    let page = data(&typelift_view::Page::new(&model, &found).html().unwrap());
+    let least = page["lengths"].as_array().unwrap().iter().map(|length| length[2].as_i64().unwrap());
+    assert_eq!(least.collect::<Vec<_>>(), [0, 2, 1]);
+}
+
 /// An outline counted operations at the least lengths only, and no page knew which lengths belong together.
 #[test]
 fn an_outline_has_formulas_and_a_page_the_conditions_on_lengths() {
@@ -431,6 +454,10 @@ fn wide_integers_have_all_digits() {
     model.save(folder.path().join("m.xml")).unwrap();
     let page = data(&run(folder.path(), &["view", "m.xml", "-o", "-"]).stdout);
     assert!(page.to_string().contains("c i64[2] = 9223372036854775807, 9007199254740993"));
+    // The values below them were rounded.
+    let wide = serde_json::json!(["9223372036854775807", "9007199254740993"]);
+    let values = &page["constants"][0];
+    assert_eq!((&values["first"], &values["min"], &values["max"]), (&wide, &wide[1], &wide[0]));
 }
 
 /// A page showed the values before a Convert as those after it, and called values that wrap infinite. These are OpenVINO's.

@@ -110,10 +110,27 @@ function valueOf(text) {
 }
 // The conditions on lengths that do not hold.
 const broken = () => (data.conditions ?? []).filter((text) => valueOf(text) === 0);
+const lengthsIn = (text) => [...new Set(text.match(/[a-z_]\w*/gi))].filter((name) => lengths.has(name));
+// The lengths that are allowed by themselves, `height: 32, 57, …, 640`.
+function allowed(name) {
+  const { min, max } = boundsOf.get(name), limit = layers.flatMap(({ limits = [] }) => limits).find(([limit]) => limit.match(/^\w+/)?.[0] === name);
+  return limit ? limit[0] : max === undefined ? `${name} ≥ ${min}` : min === max ? `${name} = ${min}` : `${name}: ${min} to ${max}`;
+}
+// Sets a length and those that follow it. Returns what it must be, if it is not allowed; then nothing is set.
+function setLength(name, value) {
+  const was = new Map(lengths), own = [...lengths.keys()].filter((other) => leaderOf(other) === name), outside = own.find((other) => !Number.isInteger(value) || value < boundsOf.get(other).min || value > (boundsOf.get(other).max ?? Infinity));
+  if (outside) return allowed(outside);
+  const before = new Set(broken());
+  for (const other of own) lengths.set(other, value);
+  settle();
+  const alone = broken().find((text) => lengthsIn(text).length === 1 && (!before.has(text) || own.includes(lengthsIn(text)[0])));
+  if (alone) for (const [other, length] of was) lengths.set(other, length);
+  return alone && allowed(lengthsIn(alone)[0]);
+}
 // Gives a length that follows another one the value with which most conditions hold: a mask is as long as the tokens and the cache.
 function settle() {
   const own = [...new Set([...lengths.keys()].map(leaderOf))].map((name) => lengths.get(name)), sums = own.flatMap((one, at) => own.slice(at + 1).map((other) => one + other));
-  const names = new Set(broken().flatMap((text) => text.match(/[a-z_]\w*/gi)).filter((name) => lengths.has(name) && leaderOf(name) !== name && !name.endsWith("batch")));
+  const names = new Set(broken().flatMap(lengthsIn).filter((name) => leaderOf(name) !== name && !name.endsWith("batch")));
   for (const name of names) {
     const fit = (value) => { lengths.set(name, value); return broken().length; };
     const counts = [lengths.get(name), ...own, ...sums].map((value) => ({ value, count: fit(value) }));

@@ -61,7 +61,7 @@ function valuesOf(path, opened, title = "Values") {
   const chart = bars && draw("svg", { class: "histogram", viewBox: `0 0 ${bars.length * 10} 50`, preserveAspectRatio: "none", role: "img", "aria-label": `Histogram from ${shortNumber(min)} to ${shortNumber(max)}` });
   bars?.forEach((bar, at) => {
     const column = draw("rect", { x: at * 10 + 1, y: 50 - 48 * bar / most, width: 8, height: 48 * bar / most });
-    column.append(draw("title", {}, max - min + 1 === bars.length ? `${grouped(bar)} of ${min + at}` : `${grouped(bar)} from ${shortNumber(min + (max - min) * at / bars.length)}`));
+    column.append(draw("title", {}, max - min + 1 === bars.length ? `${grouped(bar)} of ${Number(min) + at}` : `${grouped(bar)} from ${shortNumber(Number(min) + (max - min) * at / bars.length)}`));
     chart.append(column);
   });
   const loss = ({ type, infinite, zero, worst }) => {

@@ -87,16 +87,17 @@ function copied(button, command) {
 }
 // A finding with its layers, producers and fixes. A command that fixes it can be copied.
 function findingItem(finding, ...where) {
-  const { severity, code, message, help, producers = [], notes = [], layers: all = [] } = finding;
+  const { severity, code, message, help, producers = [], sites = [], notes = [], layers: all = [] } = finding;
   const helpItem = ([words, command]) => make("div", { class: "help" }, `help: ${words}`, ...(command ? [" ", ...commandItem(command)] : []));
   return make("li", { class: "finding" }, make("b", { class: severity }, `${severity}[${code}] `), message, ...where,
     ...producers.map(([text, path]) => make("div", { class: "producer" }, text.replace(/ from .*/, " from "), reach(path, path, text.replace(/.* from /, "")))),
+    ...sites.map(([text, paths]) => make("div", { class: "producer" }, ...paths.flatMap((path, at) => [at ? " → " : "", reach(path, path, called(path))]), `: ${text}`)),
     ...(all.length ? [make("details", {}, make("summary", {}, `${plural(all.length, "layer")} require it`), ...inParts(all, (path) => make("div", {}, reach(path, path, called(path)))))] : notes.map((text) => make("div", { class: "faint" }, text))), ...help.map(helpItem));
 }
 function findingList() {
   const order = ["error", "warning", "note"];
   const findings = [...data.findings].sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
-  const items = together(findings, (finding) => JSON.stringify([finding.severity, finding.code, finding.message, finding.producers, finding.notes, finding.help])).map((same) => {
+  const items = together(findings, (finding) => JSON.stringify([finding.severity, finding.code, finding.message, finding.producers, finding.sites, finding.notes, finding.help])).map((same) => {
     const where = same.filter((finding) => finding.path).map((finding) => make("div", {}, "in ", reach(finding.path, finding.path, brief(finding.path)))), rest = where.splice(3);
     const item = findingItem(same[0], ...where, ...(rest.length ? [make("details", {}, make("summary", {}, plural(rest.length, "more layer")), ...rest)] : []));
     item.firstChild.after(...(same.length > 1 ? [`${same.length} × `] : []));
@@ -227,31 +228,40 @@ const SHOWN_LENGTHS = 8;
 function lengthFields() {
   if (!openLengths.length) return [];
   const fields = openLengths.map(lengthField), rest = fields.splice(SHOWN_LENGTHS);
-  const flip = make("button", { onclick: () => { isNumeric = !isNumeric; side(); if (selected) details(selected); redraw(); } }, isNumeric ? "shapes as formulas" : "shapes as numbers");
+  const flip = make("button", { onclick: () => renumber(!isNumeric) }, isNumeric ? "shapes as formulas" : "shapes as numbers");
   // Lengths inside that follow from values, such as the size of an image that the model scales, are known if those of the inputs are.
   const unknown = data.outline ? 0 : openMacs.filter(({ node }) => node.least && !node.only).length, inputs = data.graphs[0].nodes.filter((node) => node.op === "Parameter" && !node.only && types(node) !== numeric(types(node)));
   const command = `typelift convert ${data.file} ${inputs.map((node) => `--set-shape '${nameOf(node)}=${numeric(types(node)).replace(/^[^[]*/, "")}'`).join(" ")} -o set.xml`;
   const note = unknown && inputs.length ? [make("div", { class: "faint" }, `${plural(unknown, "layer")} with MACs ${unknown === 1 ? "has" : "have"} lengths that follow from values inside of the model, and count at least. A model of these lengths may know them: `, ...commandItem(command))] : [];
-  return [make("div", { class: "lengths" }, "at", ...fields, ...(rest.length ? [make("details", {}, make("summary", {}, plural(rest.length, "more length")), ...rest)] : []), flip), ...details3(broken().map((text) => `these lengths do not fit: ${text}`), "warning"), ...note];
+  return [make("div", { class: "lengths" }, "at", ...fields, ...(rest.length ? [make("details", {}, make("summary", {}, plural(rest.length, "more length")), ...rest)] : []), flip), ...(refused ? [make("div", { class: "error", id: "refused" }, `${refused.name} ${refused.value || "without a number"} is not allowed: ${refused.must}. The numbers are those at ${refused.name} ${lengths.get(refused.name)}.`)] : []), ...details3(broken().map((text) => `these lengths do not fit: ${text}`), "warning"), ...note];
 }
+/** The length that was typed and is not allowed. @type {{name: string, value: string, must: string} | null} */
+let refused = null;
 // A length that can be set. The numbers of operations and shapes follow.
 function lengthField(name) {
-  const also = [...lengths.keys()].filter((other) => other !== name && leaderOf(other) === name);
-  const field = make("input", { type: "number", title: also.length ? `also for ${also.slice(0, 12).join(", ")}${also.length > 12 ? `, and ${also.length - 12} more` : ""}` : null, id: `length-${name}`, ...boundsOf.get(name), required: "", value: lengths.get(name) });
+  const also = [...lengths.keys()].filter((other) => other !== name && leaderOf(other) === name), isRefused = refused?.name === name;
+  const field = make("input", { type: "number", title: also.length ? `also for ${also.slice(0, 12).join(", ")}${also.length > 12 ? `, and ${also.length - 12} more` : ""}` : null, id: `length-${name}`, ...boundsOf.get(name), required: "", value: isRefused ? refused.value : lengths.get(name), ...(isRefused ? { "aria-invalid": "true", "aria-describedby": "refused" } : {}) });
   field.addEventListener("change", () => {
-    if (!field.validity.valid) { field.value = lengths.get(name); return; }
-    const isOpen = by("ranking")?.open;
-    for (const other of lengths.keys()) if (leaderOf(other) === name) lengths.set(other, Number(field.value));
-    settle();
+    const isOpen = by("ranking")?.open, must = setLength(name, field.valueAsNumber);
+    refused = must ? { name, value: field.value, must } : null;
     countMacs();
-    isNumeric = true;
-    side();
+    renumber(isNumeric || !must);
     if (by("ranking")) by("ranking").open = isOpen;
     by(`length-${name}`).focus();
-    if (selected) details(selected);
-    redraw();
   });
   return make("label", {}, `${name} `, field);
+}
+// Shows shapes as numbers, or as formulas. The box in the middle of the screen stays where it is.
+function renumber(numbers) {
+  isNumeric = numbers;
+  side();
+  if (selected) details(selected);
+  const [x, y] = [(canvas.clientWidth / 2 - view.x) / view.scale, (canvas.clientHeight / 2 - view.y) / view.scale], away = (spot) => Math.hypot(spot.x + spot.w / 2 - x, spot.y + spot.h / 2 - y);
+  const middle = shownBoxes.filter(({ item }) => !item.open).reduce((near, spot) => near && away(near) <= away(spot) ? near : spot, null);
+  redraw();
+  const after = middle && spots.get(middle.item);
+  if (after) view = { ...view, x: view.x + (middle.x - after.x) * view.scale, y: view.y + (middle.y - after.y) * view.scale };
+  refresh();
 }
 
 // The blocks and layers that need most operations, or store most bytes.

@@ -6,7 +6,7 @@ use crate::edit::Edit;
 use crate::model::graph::{Layer, Output};
 use crate::model::weights::{Weights, stored_size};
 use crate::ops;
-use crate::ops::values::array::{Array, Few};
+use crate::ops::values::array::{Array, Data, Few};
 
 /// Values in a run of a sample. Those of every element type fill whole bytes.
 pub(crate) const RUN: usize = 64;
@@ -51,17 +51,30 @@ impl Layer {
     /// Returns about `most` values of a constant in runs that are spread evenly over it, or all values if they are no
     /// more; `None` for other layers, for strings, and for missing weights.
     pub fn sample(&self, weights: &Weights, most: usize) -> Option<Vec<f64>> {
+        Some(self.sampled(weights, most)?.iter().flat_map(|part| part.to_floats().into_vec()).collect())
+    }
+
+    /// Returns the values of [`sample`](Self::sample) as integers, none of them rounded; `None` for floats.
+    pub fn sample_integers(&self, weights: &Weights, most: usize) -> Option<Vec<i128>> {
+        let parts = self.sampled(weights, most)?;
+        let integers = |part: &Array| match &part.data {
+            Data::Ints(integers) => Some(integers.iter().collect::<Vec<_>>()),
+            Data::Floats(_) => None,
+        };
+        Some(parts.iter().map(integers).collect::<Option<Vec<_>>>()?.concat())
+    }
+
+    fn sampled(&self, weights: &Weights, most: usize) -> Option<Vec<Array>> {
         let (element_type, dims) = self.stored_as()?;
-        let count = element_count(&dims)?;
-        let Some(runs) = runs(count, most) else { return self.numbers(weights) };
+        let Some(runs) = runs(element_count(&dims)?, most) else {
+            return Some(vec![self.values(weights, element_type, dims)?]);
+        };
         let (offset, run) = (self.byte_count("offset")?, stored_size(element_type, RUN as u64)? as u64);
-        let mut values = Vec::new();
-        for start in runs {
+        let parts = runs.map(|start| {
             let bytes = weights.read(offset.checked_add(start.checked_mul(run)?)?, usize::try_from(run).ok()?)?;
-            let dims = std::iter::once(RUN).collect();
-            values.extend_from_slice(&Array::decode_all(element_type, dims, &bytes)?.to_floats());
-        }
-        Some(values)
+            Array::decode_all(element_type, std::iter::once(RUN).collect(), &bytes)
+        });
+        parts.collect()
     }
 
     /// Returns the stored bytes of a constant of any element type; `None` for other layers and for missing weights.

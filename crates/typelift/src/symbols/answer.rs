@@ -61,6 +61,45 @@ impl Shapes {
         }
     }
 
+    /// True if the length can also be 0: the inputs declare no least one, and all that they do is to extend other tensors along
+    /// it, as a cache of earlier tokens does.
+    pub fn may_be_empty(&self, graph: &Graph, symbol: &Symbol) -> bool {
+        let is_it = |tensor: Output, axis: usize| {
+            let dim = self.dims_of(tensor).and_then(|dims| dims.get(axis).copied().flatten());
+            dim.is_some_and(|dim| self.arena.text(dim, &|at| &self.any(at).id) == symbol.id)
+        };
+        let only_extends = |id: LayerId| {
+            let (mut tensors, mut at, mut extends) = (vec![id.output(0)], 0, false);
+            while let Some(&tensor) = tensors.get(at) {
+                at += 1;
+                let rank = self.dims_of(tensor).map_or(0, <[_]>::len);
+                for (_, input) in graph.uses(tensor.layer) {
+                    let Some(layer) = graph.layer(input.layer) else { return false };
+                    let next = layer.id().output(0);
+                    let axis =
+                        || layer.attribute("axis")?.parse::<i64>().ok().map(|axis| axis.rem_euclid(rank.max(1) as i64));
+                    match layer.ty() {
+                        "ShapeOf" => {}
+                        "Concat" if axis().is_some_and(|axis| is_it(tensor, axis as usize)) => extends = true,
+                        "Convert" | "Gather" | "Reshape" | "Squeeze" | "Transpose" | "Unsqueeze"
+                            if input.port == 0 && (0..=rank + 1).any(|axis| is_it(next, axis)) =>
+                        {
+                            if !tensors.contains(&next) {
+                                tensors.push(next);
+                            }
+                        }
+                        _ => return false,
+                    }
+                }
+            }
+            extends
+        };
+        symbol.axes.iter().all(|&(id, axis)| {
+            let declared = graph.layer(id).and_then(|layer| layer.outputs().first()?.shape().dims()?.get(axis));
+            declared.is_some_and(|dim| dim.lower() == 0) && only_extends(id)
+        })
+    }
+
     pub(crate) fn only(&self, symbol: &Symbol) -> Option<i64> {
         let at = self.symbols.iter().position(|it| std::ptr::eq(it, symbol))?;
         let tests = Some(self.alone(at)).filter(|tests| !tests.is_empty())?;

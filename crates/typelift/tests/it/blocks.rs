@@ -691,6 +691,8 @@ fn the_difference_of_two_siblings_is_named_and_neither_is_odd() {
     assert!(differs("swish", "0.5", 2)[0].starts_with(both));
     let scaled = "`w` has values about 20 times as";
     assert_eq!(differs("", "0.025", 2), [format!("{both}{scaled} large as in block.1"), String::new()]);
+    let of_two = format!("{both}`w` has values about 16 times as large as in block.1");
+    assert_eq!(differs("", "0.030675", 2), [of_two, String::new()]);
     assert_eq!(differs("", "10", 3), ["", &format!("{scaled} large as in its siblings"), ""]);
     let zero = "all values of `w` are zero, those of its siblings are not";
     assert_eq!(differs("", "0", 2), ["", zero]);

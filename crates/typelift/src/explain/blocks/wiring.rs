@@ -402,10 +402,11 @@ pub(super) fn odd_constants(flow: Flow<'_>, blocks: &[&Block], is_usual: bool) -
         }
         if let Some((times, at, layer)) = odd_scale(&sizes) {
             let (times, word) = if times > 1.0 { (times, "large") } else { (times.recip(), "small") };
-            let unit = 10_f64.powf(times.log10().floor());
-            let about = (times / unit).round() * unit;
+            let unit = 10_f64.powf(times.log10().floor() - 1.0);
+            let about = format!("{:.1}", (times / unit).round() * unit);
+            let about = about.trim_end_matches(".0");
             let list = if blocks.len() == 2 { &mut of_two } else { &mut odd[at] };
-            list.push(format!("{} has values about {about:.0} times as {word} as in {siblings}", named(layer)));
+            list.push(format!("{} has values about {about} times as {word} as in {siblings}", named(layer)));
         }
     }
     let describe = |mut words: Vec<(String, [String; 2])>| {

@@ -355,6 +355,11 @@ impl Graph {
         edges.map(|edge| edge.weight()).filter(|wire| !wire.gone)
     }
 
+    /// Returns the layers at the two ends of the edge that is written here.
+    pub fn ends_of_edge(&self, span: Span) -> Option<[&Layer; 2]> {
+        self.joints().find(|(_, wire, _)| wire.span == Some(span)).map(|(from, _, to)| [from, to])
+    }
+
     pub(crate) fn joints(&self) -> impl Iterator<Item = (&Layer, &Wire, &Layer)> {
         let edges = self.storage.edge_references().filter(|edge| !edge.weight().gone);
         edges.map(|edge| (&self.storage[edge.source()], edge.weight(), &self.storage[edge.target()]))
