@@ -222,6 +222,15 @@ pub(crate) fn of_layer(ran: &Ran, name: &str) -> Option<String> {
         let _ = write!(text, ", and gives {}", gives.join(", "));
     }
     let mut text = format!("`{}` ({}) {text}\n", Clean(&layer.name), Clean(&layer.ty));
+    if !layer.parts.is_empty() {
+        let parts: Vec<_> = layer.parts.iter().map(|part| Clean(&part.to_string()).to_string()).collect();
+        let _ = writeln!(
+            text,
+            "  in {} kernels: {}, and the last one, which has the name",
+            parts.len() + 1,
+            parts.join(", ")
+        );
+    }
     for weights in ran.stored.iter().filter(|weights| weights.user == layer.name) {
         let (constant, from) = (Clean(&weights.constant), weights.stored_as);
         let from_bytes = grouped(bytes(weights.elements, from));

@@ -36,6 +36,9 @@ struct Computed<'a> {
     /// The executed layer, if it has another name.
     #[serde(skip_serializing_if = "Option::is_none")]
     exec: Option<&'a str>,
+    /// The other kernels that it consists of: `RNNSeq 215 µs`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    parts: Vec<String>,
     /// The types in which its weights are stored and arrive.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     weights: Vec<(&'a str, &'a str)>,
@@ -121,6 +124,7 @@ impl<'a> Computed<'a> {
             us: layer.us,
             element_type: gives.filter(|_| layer.bodies_not_shown.is_empty() && !is_of_others).or(precision),
             exec: exec.filter(|exec| *exec != layer.name),
+            parts: layer.parts.iter().map(ToString::to_string).collect(),
             weights,
         }
     }

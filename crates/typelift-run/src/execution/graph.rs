@@ -112,9 +112,7 @@ impl Executed {
         }
     }
 
-    /// The type in which it computes. For layers with weights it is the type of the first input, because the
-    /// file states the type of the weights.
-    pub(crate) fn precision(&self) -> &str {
+    pub(super) fn has_weights(&self) -> bool {
         const WITH_WEIGHTS: [&str; 8] = [
             "FullyConnected",
             "Convolution",
@@ -125,8 +123,14 @@ impl Executed {
             "RNNCell",
             "ScaledDotProductAttention",
         ];
+        WITH_WEIGHTS.contains(&self.ty.as_str())
+    }
+
+    /// The type in which it computes. For layers with weights it is the type of the first input, because the
+    /// file states the type of the weights.
+    pub(crate) fn precision(&self) -> &str {
         match self.inputs.first() {
-            Some(first) if WITH_WEIGHTS.contains(&self.ty.as_str()) => first,
+            Some(first) if self.has_weights() => first,
             _ => &self.runtime_precision,
         }
     }

@@ -3,6 +3,9 @@
 //! A plugin keeps the name of a layer, or lists it among those that it fused. Low-precision passes add a suffix. A
 //! layer without such a name is between named ones. If all its consumers reach the same executed layer, it is part of
 //! that layer.
+//!
+//! A plugin may compute a layer by several: a sequence of two directions by two of one, or a LogSoftmax by its terms. The last of
+//! them has the name. The others have no name of the model, and lead to nothing but that one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -12,7 +15,7 @@ use typelift::ops::{self, LayerKind};
 use typelift::{Graph, Layer, LayerId, Model};
 
 use super::graph::{Executed, Execution, bits};
-use super::{AddedLayer, Became, Counts, Kernels, Led, Ran, RanLayer};
+use super::{AddedLayer, Became, Counts, Kernels, Led, Part, Ran, RanLayer};
 
 /// Kinds of executed layers that cannot represent the layer before a Result.
 const MOVES: [&str; 3] = ["Convert", "Reorder", "Const"];
@@ -84,6 +87,8 @@ pub(super) struct Matching<'a> {
     /// For each layer of the model that no executed layer names: the names of executed layers that its consumers
     /// reach.
     ahead: Vec<Rc<BTreeSet<&'a str>>>,
+    /// For each executed layer: those that it consists of, without a name of the model.
+    parts: Vec<Vec<usize>>,
 }
 
 impl<'a> Matching<'a> {
@@ -96,11 +101,13 @@ impl<'a> Matching<'a> {
             own: Vec::new(),
             listed: Vec::new(),
             ahead: vec![Rc::default(); layers.len()],
+            parts: vec![Vec::new(); execution.layers.len()],
             layers,
             places,
         };
         matching.find_names();
         matching.look_ahead();
+        matching.find_parts();
         matching
     }
 
@@ -164,6 +171,47 @@ impl<'a> Matching<'a> {
         }
     }
 
+    /// Finds for each executed layer without a name of the model the only layer with a name that it leads to.
+    fn find_parts(&mut self) {
+        let executed = &self.execution.layers;
+        let nameless: HashSet<usize> = self.nameless().collect();
+        let mut users = vec![Vec::new(); executed.len()];
+        for (at, layer) in executed.iter().enumerate().filter(|(_, layer)| !ENDS.contains(&layer.ty.as_str())) {
+            layer.feeds.iter().flatten().for_each(|&feed| users[feed].push(at));
+        }
+        for &part in nameless.iter().filter(|&&at| !MOVES.contains(&executed[at].ty.as_str())) {
+            let (mut pending, mut seen, mut ends) = (vec![part], HashSet::default(), HashSet::default());
+            while let Some(at) = pending.pop().filter(|_| ends.len() < 2) {
+                for &user in &users[at] {
+                    if !nameless.contains(&user) {
+                        ends.insert(user);
+                    } else if seen.insert(user) {
+                        pending.push(user);
+                    }
+                }
+            }
+            if let (Some(&end), 1) = (ends.iter().next(), ends.len()) {
+                self.parts[end].push(part);
+            }
+        }
+        self.parts.iter_mut().for_each(|parts| parts.sort_unstable());
+    }
+
+    /// The executed layers that correspond to no layer of the model.
+    fn nameless(&self) -> impl Iterator<Item = usize> {
+        let stand_ins: HashSet<&str> =
+            self.own.iter().flatten().map(|&at| self.execution.layers[at].name.as_str()).collect();
+        let known: HashSet<&str> = self.layers.iter().map(|layer| layer.name()).collect();
+        let all = self.execution.layers.iter().enumerate().filter(move |(_, layer)| {
+            let lists = names_in(&layer.listed, &known).iter().any(|name| known.contains(name));
+            !layer.is_constant
+                && !stand_ins.contains(layer.name.as_str())
+                && !lists
+                && !ENDS.contains(&layer.ty.as_str())
+        });
+        all.map(|(at, _)| at)
+    }
+
     /// The name of the executed layer that a layer's consumers reach, if there is exactly one.
     pub(super) fn only_ahead(&self, at: usize) -> Option<&'a str> {
         let mut names = self.ahead[at].iter();
@@ -205,10 +253,17 @@ impl<'a> Matching<'a> {
 
     fn layer(&self, at: usize, ends: &HashMap<&str, HashSet<usize>>) -> RanLayer {
         let layer = self.layers[at];
-        let executed = self.trace(at).map(|executed| &self.execution.layers[executed]);
+        let place = self.trace(at);
+        let executed = place.map(|executed| &self.execution.layers[executed]);
         let became = self.became(at, executed);
+        let parts = place.filter(|_| became == Became::Ran).map_or(&[][..], |place| &self.parts[place]);
+        let parts = parts.iter().map(|&part| &self.execution.layers[part]);
+        // What the layer is, is told by the part that takes longest, or that has weights.
+        let weight = |it: &&Executed| (it.time().unwrap_or(0), it.has_weights());
+        let main = executed
+            .map(|last| parts.clone().filter(|part| weight(part) > weight(&last)).max_by_key(weight).unwrap_or(last));
         let (exec, exec_type) = match (executed, self.ahead[at].len()) {
-            (Some(executed), _) => (Some(Led::To(executed.name.clone())), Some(executed.ty.clone())),
+            (Some(executed), _) => (Some(Led::To(executed.name.clone())), main.map(|main| main.ty.clone())),
             (None, 0) => (None, None),
             (None, 1) => {
                 let name = self.only_ahead(at).unwrap_or_default();
@@ -226,11 +281,17 @@ impl<'a> Matching<'a> {
             exec,
             exec_type,
             exec_in: executed.map(|executed| executed.inputs.clone()),
-            precision: executed.map(|executed| executed.precision().to_owned()),
+            precision: main.map(|main| main.precision().to_owned()),
             exec_gives: executed
                 .filter(|executed| ends.get(executed.name.as_str()).is_some_and(|ends| ends.contains(&at)))
                 .map(|executed| executed.outputs.clone()),
-            us: executed.filter(|_| became == Became::Ran).and_then(Executed::time),
+            us: executed
+                .filter(|_| became == Became::Ran)
+                .into_iter()
+                .chain(parts.clone())
+                .filter_map(Executed::time)
+                .reduce(|a, b| a + b),
+            parts: parts.map(|part| Part { exec: part.name.clone(), ty: part.ty.clone(), us: part.time() }).collect(),
             bodies_not_shown: layer.bodies().iter().map(|body| body.graph.len()).collect(),
         }
     }
@@ -252,16 +313,8 @@ impl<'a> Matching<'a> {
     }
 
     fn added(&self) -> Vec<AddedLayer> {
-        let stand_ins: HashSet<&str> =
-            self.own.iter().flatten().map(|&at| self.execution.layers[at].name.as_str()).collect();
-        let known: HashSet<&str> = self.layers.iter().map(|layer| layer.name()).collect();
-        let found = self.execution.layers.iter().filter(|layer| {
-            let lists = names_in(&layer.listed, &known).iter().any(|name| known.contains(name));
-            !layer.is_constant
-                && !stand_ins.contains(layer.name.as_str())
-                && !lists
-                && !ENDS.contains(&layer.ty.as_str())
-        });
+        let parts: HashSet<usize> = self.parts.iter().flatten().copied().collect();
+        let found = self.nameless().filter(|at| !parts.contains(at)).map(|at| &self.execution.layers[at]);
         let all = found.map(|layer| AddedLayer {
             exec: layer.name.clone(),
             ty: layer.ty.clone(),

@@ -10,6 +10,7 @@ mod matching;
 mod weights;
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::Serialize;
 
@@ -71,6 +72,26 @@ pub enum Led {
     ToAll(Vec<String>),
 }
 
+/// Executed layer, as part of another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Part {
+    /// The name.
+    pub exec: String,
+    /// The kind.
+    pub ty: String,
+    /// The mean time in microseconds.
+    pub us: Option<u64>,
+}
+
+/// Formats the kind with the time: `RNNSeq 215 µs`.
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.ty)?;
+        self.us.map_or(Ok(()), |us| write!(f, " {us} µs"))
+    }
+}
+
 /// Layer of the model's own graph, with its result in the execution graph.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
@@ -89,7 +110,7 @@ pub struct RanLayer {
     /// The executed layers that it is part of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exec: Option<Led>,
-    /// The kind of the executed layer.
+    /// The kind of the executed layer; of several, the one that takes longest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exec_type: Option<String>,
     /// The element types of the executed layer's inputs.
@@ -104,6 +125,10 @@ pub struct RanLayer {
     /// The mean time in microseconds; `None` if it was not measured, is below one microsecond, or is part of
     /// compilation.
     pub us: Option<u64>,
+    /// The executed layers without a name of the model that lead only to `exec`: a plugin that computes one layer by several
+    /// gives its name to the last one. Their time is part of `us`.
+    #[serde(skip)]
+    pub parts: Vec<Part>,
     /// The number of layers in each body. An execution graph does not show them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub bodies_not_shown: Vec<usize>,

@@ -11,7 +11,7 @@ use typelift::Model;
 use typelift::findings::Code;
 use typelift_run::execution::{Execution, Ran};
 
-const PAIRS: [&str; 4] = ["weights_ways", "types_ways", "comma_names", "folded_and_fused"];
+const PAIRS: [&str; 5] = ["weights_ways", "types_ways", "comma_names", "folded_and_fused", "decomposed"];
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/oracle/execution")
@@ -55,6 +55,26 @@ fn layers_are_matched_with_what_ran() {
         assert_eq!(ran["counts"]["ir"], truth["counts"]["ir"], "{name}");
         assert_eq!(ran["counts"]["exec"], truth["counts"]["exec"], "{name}");
     }
+}
+
+/// A sequence of two directions ran as the Concat of its halves, and a LogSoftmax as its last term; the rest seemed to be added.
+#[test]
+fn a_layer_of_several_kernels_has_the_time_and_the_kind_of_all() {
+    let executed = execution("decomposed");
+    let ran = Ran::of(&model("decomposed"), &executed).unwrap();
+    let time = |kinds: &[&str]| -> u64 {
+        executed
+            .layers
+            .iter()
+            .filter(|it| kinds.contains(&it.ty.as_str()) && !it.is_constant)
+            .filter_map(|it| it.us)
+            .sum()
+    };
+    let lstm = ran.layer("lstm").unwrap();
+    assert_eq!((lstm.exec_type.as_deref(), lstm.parts.len()), (Some("RNNSeq"), 4));
+    assert!(lstm.us.unwrap() >= time(&["RNNSeq"]) && time(&["RNNSeq"]) > 0);
+    assert_eq!(ran.layer("log_softmax").unwrap().parts.len(), 4);
+    assert!(ran.added.iter().all(|it| it.ty == "Reorder"), "{:?}", ran.added);
 }
 
 /// An execution graph of another model is refused, whatever names the two share.

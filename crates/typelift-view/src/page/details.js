@@ -36,7 +36,8 @@ function ranLines(node) {
     const held = [[named, "the kernel also holds "], [placed, "by their place, it also holds "]].filter(([all]) => all.length).map(([all, words]) => make("div", {}, words, ...all.flatMap(({ path }, at) => [at ? ", " : "", reach(path, path, called(path))])));
     const weights = (layer.weights ?? []).map(([stored, used]) => `weights stored as ${stored}, ${stored === used ? "kept" : used === "?" ? "arrive in a type that no name shows" : `arrive as ${used}`}`);
     const before = run.added.filter(({ from, to }) => from && to === node.path).map((added) => `${added.text} after ${last(added.from)}`);
-    const lines = [which(at) + text, ...weights, ...before].map((text) => make("div", {}, text));
+    const parts = layer.parts ? [`in ${plural(layer.parts.length + 1, "kernel")}: ${layer.parts.join(", ")}, and the last one, which has the name`] : [];
+    const lines = [which(at) + text, ...parts, ...weights, ...before].map((text) => make("div", {}, text));
     return [lines[0], ...held, ...lines.slice(1)];
   });
 }

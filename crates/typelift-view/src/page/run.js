@@ -6,7 +6,7 @@ function timesBy(layers, key) {
   const sums = new Map();
   for (const layer of layers) {
     const name = key(layer), known = sums.get(name) ?? { name, us: 0, count: 0 };
-    sums.set(name, { ...known, us: known.us + (layer.us ?? 0), count: known.count + 1 });
+    sums.set(name, { ...known, us: known.us + (layer.us ?? 0), count: known.count + 1 + (layer.parts?.length ?? 0) });
   }
   return [...sums.values()].sort((a, b) => b.us - a.us);
 }
