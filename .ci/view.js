@@ -486,6 +486,15 @@
     data.conditions.pop();
   }
   expect("a shape without room keeps its numbers", shorter("f32[max(batch, types), past + seq, 16]", 14) === "f32[…, …, 16]" && shorter("f32[?,16]", 14) === "f32[?,16]");
+  // A stateful model did not say that it keeps anything.
+  const variables = new Set(layers.filter(({ only }) => only !== SIDES.before).map(variableOf).filter((id) => id !== undefined));
+  if (variables.size) {
+    turn("map");
+    expect("the map lists the states", by("side").textContent.includes(`States (${grouped(variables.size)})`) && [...variables].slice(0, SHOWN_ENDS).every((id) => by("side").textContent.includes(id)));
+    seek("state");
+    expect("`state` finds what reads and writes states", ["ReadValue", "Assign"].includes(hits[0].op));
+    seek("");
+  }
   expect("further places of a finding are links", data.findings.every((finding) => (finding.sites ?? []).every(([text, paths]) => { const item = findingItem(finding); return item.textContent.includes(text) && paths.every((path) => item.querySelector(`a[title="${CSS.escape(path)}"]`)); })));
   expect("producers are links", data.findings.every(({ producers = [] }) => producers.every(([, path]) => find(path))) || errors);
   const gathering = layers.find((node) => node.op === "Gather" && node.inputs.length === 3 && !node.only);

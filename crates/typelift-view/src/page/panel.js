@@ -221,7 +221,7 @@ function mapList() {
   // The MACs of a body are those of the layer around it.
   const parameters = all1(data.graphs.flatMap(({ groups }) => groups).filter((group) => group.parent === undefined && !group.only), "parameters");
   const counts = [plural(data.layers, "layer"), parameters ? `${grouped(parameters)} parameters` : "", macs ? operations({ macs, least: outer.some(({ least }) => least) }) : ""];
-  return [...(data.outline ? [make("p", {}, data.outline)] : []), make("div", {}, counts.filter(Boolean).join(" · ")), ...lengthFields(), ...(counts[1] ? [make("div", { class: "faint" }, "parameters are the values of float and quantized weights, and of integers in products; single numbers, scales and zero points are not counted")] : []), ...modelEnds("Inputs", "Parameter"), ...modelEnds("Outputs", "Result"), ...ranking(outer, macs), make("h3", {}, "Weights"), ...head, ...(common ? [make("div", { class: "faint" }, `names below leave out ${common}`)] : []), make("ul", {}, ...data.map.map(mapRow)), ...metadata()];
+  return [...(data.outline ? [make("p", {}, data.outline)] : []), make("div", {}, counts.filter(Boolean).join(" · ")), ...lengthFields(), ...(counts[1] ? [make("div", { class: "faint" }, "parameters are the values of float and quantized weights, and of integers in products; single numbers, scales and zero points are not counted")] : []), ...modelEnds("Inputs", "Parameter"), ...modelEnds("Outputs", "Result"), ...states(), ...ranking(outer, macs), make("h3", {}, "Weights"), ...head, ...(common ? [make("div", { class: "faint" }, `names below leave out ${common}`)] : []), make("ul", {}, ...data.map.map(mapRow)), ...metadata()];
 }
 
 const SHOWN_LENGTHS = 8;
@@ -286,6 +286,16 @@ function modelEnds(title, op) {
   const source = (node) => { const producer = node.op === "Result" && node.inputs?.[0]?.from && producerOf(node, node.inputs[0]); return producer ? [make("span", { class: "faint" }, " from "), reachNode(producer)] : []; };
   const item = (node) => make("li", { class: "end" }, node.kind ? reachNode(node, nameOf(node)) : reach(node.path), " ", make("code", {}, shaped(node.types ?? types(node))), ...(node.limits ?? []).map(([limit]) => make("span", { class: "faint" }, ` ${limit}`)), ...source(node));
   return ends.length ? section(`${title} (${grouped(ends.length)})`, ...shortened(ends.map(item))) : [];
+}
+// What the model keeps between inferences: each variable with its type, and the layers that read and write it.
+function states() {
+  const own = layers.filter((node) => variableOf(node) !== undefined && node.only !== SIDES.before), all = together(own, variableOf);
+  // The layers of an outline have no attributes.
+  const closed = data.names.filter(({ op }) => op === "ReadValue").map(({ path, types }) => make("li", { class: "end" }, reach(path), " ", make("code", {}, types)));
+  const links = (same, op, words) => same.filter((node) => node.op === op).flatMap((node, at) => [make("span", { class: "faint" }, at ? ", " : words), reachNode(node)]);
+  const item = (same) => make("li", { class: "end" }, make("b", {}, variableOf(same[0])), " ", make("code", {}, shaped(types(same.find(({ outputs }) => outputs.length) ?? same[0]))), ...links(same, "ReadValue", " read by "), ...links(same, "Assign", " written by "));
+  const items = [...all.map(item), ...closed];
+  return items.length ? section(`States (${grouped(items.length)})`, ...shortened(items)) : [];
 }
 // What the metadata says, or how it changed.
 function metadata() {

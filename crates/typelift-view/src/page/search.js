@@ -2,6 +2,8 @@
 
 const SHOWN_HITS = 60;
 const entries = [], sized = (bytes) => bytes ? " · " + size(bytes) : "";
+/** The words of operations that a person may not know. @type {Record<string, string>} */
+const WORD_OF = { Parameter: "input", Result: "output", ReadValue: "state", Assign: "state" };
 const foundAt = (path) => (marks.get(path) ?? []).map(({ severity, code }) => `${severity} ${code}`).join(" ");
 for (const group of groups) {
   const bytes = group.weights?.reduce((sum, [, bytes]) => sum + bytes, 0) ?? 0, kinds = [...(group.weights ?? []), ...(group.computed ?? [])].map(([type]) => type);
@@ -11,11 +13,11 @@ for (const node of layers) {
   if (data.outline && node.up.kind === "group") continue;
   const bytes = node.outputs.reduce((sum, [type, shape]) => sum + (tensorBytes(type, shape) ?? 0), 0);
   const state = variableOf(node), ran = runs.map((run) => run.layers.get(node.path)).filter(Boolean), us = Math.max(0, ...ran.map(({ us = 0 }) => us));
-  entries.push({ item: node, path: node.path, op: node.op, id: node.id, bytes, us, note: `${node.end ?? ""} ${node.op} ${state ? state + " · " : ""}${types(node)}${us ? " · " + micros(us) : ""}${sized(bytes)}`.trim(), text: `${node.path} ${node.end ?? ""} ${node.op} ${types(node)} ${node.id ?? ""} ${(node.tensors ?? []).join(" ")} ${state ?? ""} ${ran.map(({ text, type }) => `${text} ${type}`).join(" ")} ${node.weights ?? ""} ${{ Parameter: "input", Result: "output" }[node.op] ?? ""} ${node.only === SIDES.before ? "removed" : ""} ${foundAt(node.path)}` });
+  entries.push({ item: node, path: node.path, op: node.op, id: node.id, bytes, us, note: `${node.end ?? ""} ${node.op} ${state ? state + " · " : ""}${types(node)}${us ? " · " + micros(us) : ""}${sized(bytes)}`.trim(), text: `${node.path} ${node.end ?? ""} ${node.op} ${types(node)} ${node.id ?? ""} ${(node.tensors ?? []).join(" ")} ${state ?? ""} ${ran.map(({ text, type }) => `${text} ${type}`).join(" ")} ${node.weights ?? ""} ${WORD_OF[node.op] ?? ""} ${node.only === SIDES.before ? "removed" : ""} ${foundAt(node.path)}` });
 }
 for (const { path, op, types, item } of data.names) {
   const bytes = [...types.matchAll(/(\w+)(\[[^\]]*\])/g)].reduce((sum, [, type, shape]) => sum + (tensorBytes(type, shape) ?? 0), 0);
-  entries.push({ item, path, op, bytes, constant: path, note: `${op} ${types}${sized(bytes)}`, text: `${path} ${op} ${types} ${{ Parameter: "input", Result: "output" }[op] ?? ""} ${foundAt(path)}` });
+  entries.push({ item, path, op, bytes, constant: path, note: `${op} ${types}${sized(bytes)}`, text: `${path} ${op} ${types} ${WORD_OF[op] ?? ""} ${foundAt(path)}` });
 }
 // Numbers and settings are no weights.
 function isWeight(op, own) {
@@ -74,7 +76,7 @@ function search(most = SHOWN_HITS) {
   const rank = ({ path, item, id, op, note }) => {
     // `Const f32` is how a row begins. A constant of another type may be one only by its use.
     if (words.length > 1 && note.toLowerCase().startsWith(wanted)) return -1;
-    if (String(id) === wanted || op !== undefined && op === { input: "Parameter", output: "Result" }[wanted]) return -1;
+    if (String(id) === wanted || op !== undefined && WORD_OF[op] === wanted) return -1;
     if (wantedTypes.length && !id && item.kind === "group") return 4;
     const name = path.toLowerCase(), at = name.indexOf(wanted);
     // The layers around a block have its name after a word.

@@ -697,6 +697,8 @@ fn the_difference_of_two_siblings_is_named_and_neither_is_odd() {
     let zero = "all values of `w` are zero, those of its siblings are not";
     assert_eq!(differs("", "0", 2), ["", zero]);
     assert_eq!(differs("", "0", 4), ["", zero, "", ""]);
+    // A weight of another scale came after all counts, which a page cuts.
+    assert!(differs("swish", "0.030675", 2)[0].starts_with(&format!("{both}`w` has values about 16 times")));
     for count in [2, 3] {
         let strange = "`w` has values that are not finite, unlike its siblings";
         assert_eq!(differs("", "nan", count)[..2], ["", strange]);

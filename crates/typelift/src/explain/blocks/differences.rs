@@ -253,7 +253,10 @@ fn compare(flow: Flow<'_>, blocks: &[&Block]) -> Vec<Vec<String>> {
         .map(|(one, other)| one.into_iter().chain(other).collect())
         .collect();
     let usual = usual(flow, &kinds, blocks);
-    let (of_two, constants) = wiring::odd_constants(flow, blocks, usual.is_some());
+    let (of_two, mut constants) = wiring::odd_constants(flow, blocks, usual.is_some());
+    if blocks.len() == 2 {
+        words.iter_mut().zip(&mut constants).for_each(|(words, constants)| words.append(constants));
+    }
     let is_usual = |form: &Form| usual.is_some_and(|(usual, _)| form == usual);
     let first = disagreement(flow, &kinds, blocks, usual.is_some(), of_two);
     words.first_mut().into_iter().for_each(|words| words.extend(first.iter().cloned()));
@@ -290,7 +293,8 @@ fn disagreement(
 ) -> Option<String> {
     let (names, differ) = match blocks {
         [one, other] => {
-            let differ = [Form::differences_of_two(flow, blocks), constants].concat().join("; ");
+            // Other weights say more than counts of operations.
+            let differ = [constants, Form::differences_of_two(flow, blocks)].concat().join("; ");
             (format!("{} and {}", short(&one.name), short(&other.name)), differ)
         }
         [first, ..] if !is_usual => {

@@ -423,7 +423,7 @@ pub(super) fn odd_constants(flow: Flow<'_>, blocks: &[&Block], is_usual: bool) -
     odd.iter_mut().chain([&mut of_two]).for_each(|words| words.sort());
     let found = found.into_iter().map(describe);
     if blocks.len() == 2 {
-        return (found.flatten().chain(of_two).collect(), odd);
+        return (of_two.into_iter().chain(found.flatten()).collect(), odd);
     }
     (of_two, found.zip(odd).map(|(found, odd)| [found, odd].concat()).collect())
 }
