@@ -78,10 +78,32 @@ impl Strings {
     /// # Errors
     /// A page that cannot be written as JSON.
     pub(crate) fn folded(mut self, page: &impl Serialize) -> serde_json::Result<String> {
-        let mut json = b"{\"page\":".to_vec();
+        let mut json = Json(b"{\"page\":".to_vec());
         page.serialize(&mut serde_json::Serializer::with_formatter(&mut json, &mut self))?;
-        json.extend([b",\"strings\":[", self.list.as_bytes(), b"]}"].concat());
-        String::from_utf8(json).map_err(Error::custom)
+        json.0.extend([b",\"strings\":[", self.list.as_bytes(), b"]}"].concat());
+        String::from_utf8(json.0).map_err(Error::custom)
+    }
+}
+
+/// Most pieces of JSON are single bytes, which are pushed without a call.
+struct Json(Vec<u8>);
+
+impl io::Write for Json {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_all(bytes).map(|()| bytes.len())
+    }
+
+    #[inline]
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match bytes {
+            [byte] => self.0.push(*byte),
+            _ => self.0.extend_from_slice(bytes),
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -143,8 +165,7 @@ impl Formatter for &mut Strings {
 
 /// Only characters of one byte that are not escaped count, because the page's script counts UTF-16 units.
 fn shared(a: &str, b: &str) -> usize {
-    let alike = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b);
-    alike.take_while(|(byte, _)| byte.is_ascii() && *byte != b'\x7f').count()
+    a.bytes().zip(b.bytes()).take_while(|&(a, b)| a == b && a < b'\x7f').count()
 }
 
 /// Escapes a JSON string, so that it cannot end a script element. Characters that change the direction of a line are

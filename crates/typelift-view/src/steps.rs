@@ -57,6 +57,7 @@ pub(crate) fn steps(model: &Model, graphs: &Graphs<'_, '_>, strings: &mut String
     }
     // The text of a rule that several tensors share, with the rule, so that no other one has its address.
     let mut rules = HashMap::<*const Rule, (Text, Arc<Rule>)>::default();
+    let mut shapes = HashMap::default();
     let steps = origins.list.into_iter().filter_map(|origin| {
         let (known, firsts) = (known[origin.graph]?, firsts[origin.graph].as_ref()?);
         let (graph, ways, layer, id) = (known.graph, &known.ways, origin.layer, origin.layer.id());
@@ -80,7 +81,9 @@ pub(crate) fn steps(model: &Model, graphs: &Graphs<'_, '_>, strings: &mut String
             from: origin.from,
             before: before.and_then(number),
             next: ways.next(tensor).and_then(number),
-            stored: ways.is_stored(tensor).then(|| strings.text(&port.shape().to_string())),
+            stored: ways
+                .is_stored(tensor)
+                .then(|| *shapes.entry(port.shape()).or_insert_with(|| strings.text(&port.shape().to_string()))),
             loses: conversion.map(|it| strings.text(&it.effect(graph, model.weights(), layer).to_string())),
         })
     });
