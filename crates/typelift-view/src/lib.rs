@@ -22,11 +22,10 @@ use serde::Serialize;
 use typelift::explain::blocks::Blocks;
 use typelift::explain::map::{PrecisionMap, Row, Ways};
 use typelift::explain::{ChangeKind, Consequence, Diff};
-use typelift::findings::{Code, Diagnostic, LayerRef, Severity, Voice};
+use typelift::findings::{About, Diagnostic, LayerRef, Severity, Voice};
 use typelift::graph::Place;
-use typelift::ops::Requirements;
 use typelift::shape::Formulas;
-use typelift::{Model, Shapes};
+use typelift::{LayerId, Model, Shapes};
 use typelift_run::execution::Ran;
 
 use crate::folded::Strings;
@@ -465,23 +464,15 @@ fn change(change: &typelift::explain::Change, group: usize) -> Change<'_> {
     }
 }
 
-/// The paths of the layers that require the newest release.
-fn requiring(model: &Model) -> Vec<String> {
-    let mut newest = (None, Vec::new());
+/// The paths of layers, in the order of the model.
+fn paths(model: &Model, layers: &[(Place, LayerId)]) -> Vec<String> {
+    let layers: foldhash::HashSet<_> = layers.iter().collect();
+    let mut paths = Vec::new();
     for (place, graph) in model.walk() {
-        let requirements = Requirements::new(graph);
-        for layer in graph.layers() {
-            let Some(release) = requirements.of(layer).map(|it| it.release).max() else { continue };
-            if newest.0 < Some(release) {
-                newest = (Some(release), Vec::new());
-            }
-            if newest.0 == Some(release) {
-                newest.1.push(graphs::path(&place, layer).into_owned());
-            }
-        }
+        let listed = graph.layers().filter(|layer| layers.contains(&(place.clone(), layer.id())));
+        paths.extend(listed.map(|layer| graphs::path(&place, layer).into_owned()).take(MOST - paths.len()));
     }
-    newest.1.truncate(MOST);
-    newest.1
+    paths
 }
 
 /// The further places of a finding in its file, with their layers.
@@ -502,7 +493,10 @@ fn sites(model: &Model, diagnostic: &Diagnostic) -> Vec<(String, Vec<String>)> {
 }
 
 fn finding(model: &Model, diagnostic: &Diagnostic, voice: Voice<'_>) -> Finding {
-    let is_counted = diagnostic.code == Code::RequiredRelease && diagnostic.labels.len() > 1;
+    let layers = match &*diagnostic.about {
+        About::Layers(layers) if diagnostic.labels.len() > 1 => paths(model, layers),
+        _ => Vec::new(),
+    };
     let path = diagnostic.layer.as_ref().map(LayerRef::full_name);
     Finding {
         code: diagnostic.code.name(),
@@ -516,8 +510,8 @@ fn finding(model: &Model, diagnostic: &Diagnostic, voice: Voice<'_>) -> Finding 
             .map(|it| (brief(&it.to_string()).into_owned(), it.layer.full_name()))
             .collect(),
         notes: diagnostic.notes.iter().map(|note| brief(&note.to_string()).into_owned()).collect(),
-        sites: if is_counted { Vec::new() } else { sites(model, diagnostic) },
-        layers: if is_counted { requiring(model) } else { Vec::new() },
+        sites: if layers.is_empty() { sites(model, diagnostic) } else { Vec::new() },
+        layers,
     }
 }
 

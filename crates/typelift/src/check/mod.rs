@@ -34,7 +34,7 @@ use crate::base::hash::{HashMap, HashSet};
 use crate::base::progress::poll;
 use crate::base::span::Span;
 use crate::findings::{About, Cause, Code, Diagnostic, LayerRef, Message, Severity, Text, message};
-use crate::model::graph::{Attribute, Graph, IrVersion, Layer, Model, OutputPort, Place, Start};
+use crate::model::graph::{Attribute, Graph, IrVersion, Layer, LayerId, Model, OutputPort, Place, Start};
 use crate::model::weights::Weights;
 use crate::ops::{self, Feature, LayerKind, Operation, Release, Requirement, Requirements};
 use crate::symbols::Shapes;
@@ -398,13 +398,12 @@ impl<'a> GraphCheck<'a> {
     fn note_requirements(&mut self, requirements: &Requirements<'_>, layer: &'a Layer) {
         for Requirement { release, feature } in requirements.of(layer) {
             if self.newest.as_ref().is_none_or(|newest| release > newest.release) {
-                self.newest = Some(Newest { release, layers: Vec::new(), more: 0 });
+                self.newest = Some(Newest { release, layers: Vec::new(), all: Vec::new() });
             }
-            let place = self.place(layer);
-            match self.newest.as_mut().filter(|newest| newest.release == release) {
-                Some(newest) if newest.layers.len() < PLACES => newest.layers.push((place, feature)),
-                Some(newest) => newest.more += 1,
-                None => {}
+            let Some(newest) = self.newest.as_mut().filter(|newest| newest.release == release) else { continue };
+            newest.all.push((self.place.clone(), layer.id()));
+            if newest.layers.len() < PLACES {
+                newest.layers.push((Located { layer, reference: LayerRef::of(&self.place, layer) }, feature));
             }
         }
     }
@@ -417,12 +416,10 @@ impl<'a> GraphCheck<'a> {
         }
         let format = Release::of_format(model.version);
         let newest = self.newest.take().filter(|newest| newest.release > format);
-        let newest = newest.unwrap_or(Newest { release: format, layers: Vec::new(), more: 0 });
+        let none = |release| Newest { release, layers: Vec::new(), all: Vec::new() };
+        let newest = newest.unwrap_or_else(|| none(format));
         let beside = target::beside_layers(model, newest.release);
-        let Newest { release, layers, more } = match &beside {
-            Some(beside) => Newest { release: beside.release, layers: Vec::new(), more: 0 },
-            None => newest,
-        };
+        let Newest { release, layers, all } = beside.as_ref().map_or(newest, |beside| none(beside.release));
         let message = match release {
             Release::OLDEST => message!("every OpenVINO release from {} on supports this model"; Text(release)),
             release => message!("OpenVINO {} is the oldest release that supports this model"; Text(release)),
@@ -443,10 +440,10 @@ impl<'a> GraphCheck<'a> {
             };
             note = note.at(span, message!("{} requires it"; Text(feature)));
         }
-        if more > 0 {
+        if let Some(more @ 1..) = all.len().checked_sub(layers.len()) {
             note = note.note(message!("{} more layers require it"; more));
         }
-        self.diagnostics.push(note);
+        self.diagnostics.push(note.about(About::Layers(all)));
     }
 
     fn find_legacy_types(&mut self, model: &'a Model) {
@@ -501,8 +498,8 @@ struct Newest<'a> {
     release: Release,
     /// The first layers that require it, each with the feature.
     layers: Vec<(Located<'a>, Feature<'a>)>,
-    /// The number of further cases.
-    more: usize,
+    /// The layers of all cases.
+    all: Vec<(Place, LayerId)>,
 }
 
 /// True if OpenVINO keeps a layer whose outputs are unused. Operations of extensions are treated as kept.

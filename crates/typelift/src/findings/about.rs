@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 use smallvec::SmallVec;
 
-use crate::model::graph::{Direction, LayerId};
+use crate::model::graph::{Direction, LayerId, Place};
 
 /// Details of a finding in addition to its code, layer and positions. Causes and consequences are matched by these
 /// details, never by the text of messages.
@@ -73,6 +73,8 @@ pub enum About {
         /// The name.
         name: String,
     },
+    /// All layers that a finding about the file concerns, each with its graph, in no order.
+    Layers(Vec<(Place, LayerId)>),
     /// Inputs or attributes that the operation does not accept.
     Refusal {
         /// The positions of the inputs.
@@ -128,7 +130,12 @@ impl About {
             Self::Assumed { attribute, .. } => *attribute == name,
             Self::Unknown { attribute, .. } | Self::Unreadable { attribute } => attribute == name,
             Self::Refusal { attribute, .. } => *attribute == Some(name),
-            Self::Plain | Self::Element { .. } | Self::Port { .. } | Self::Edge { .. } | Self::Subject { .. } => false,
+            Self::Plain
+            | Self::Layers(_)
+            | Self::Element { .. }
+            | Self::Port { .. }
+            | Self::Edge { .. }
+            | Self::Subject { .. } => false,
         }
     }
 }

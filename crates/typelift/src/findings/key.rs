@@ -42,7 +42,7 @@ pub(crate) enum Subject {
 impl Subject {
     fn of(about: &About) -> Self {
         match about {
-            About::Plain => Self::Whole,
+            About::Plain | About::Layers(_) => Self::Whole,
             About::Missing { attributes, .. } => Self::Attributes(attributes.iter().map(ToString::to_string).collect()),
             About::Assumed { attribute, .. } => Self::Attributes(vec![attribute.to_string()]),
             About::Refusal { attribute: Some(name), .. } => Self::Attributes(vec![name.to_string()]),

@@ -103,7 +103,7 @@ impl Release {
         if !operation.opsets().any(|known| known == opset) {
             return None;
         }
-        let early = EARLY.iter().find(|row| row.0 == operation.name && row.1 == opset);
+        let early = EARLY.iter().find(|row| row.1 == opset && row.0 == operation.name);
         Some(early.map_or_else(|| Self::of_opset(opset), |row| row.2))
     }
 
