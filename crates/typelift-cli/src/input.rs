@@ -622,7 +622,8 @@ pub(crate) fn refused_name(model: &Model, error: &InterfaceError) -> Failure {
     let ends: Vec<_> = if *end == End::Input { model.inputs().collect() } else { model.outputs().collect() };
     let is_family = ends.iter().filter(|layer| model.end_name(layer).starts_with(&format!("{name}."))).count() > 1;
     let near = match &ends[..] {
-        [end] => Some(model.end_name(end)),
+        // Another layer of this name is meant otherwise.
+        [end] if model.find(name).is_err() => Some(model.end_name(end)),
         _ if is_family => Some(format!("{name}.*")),
         _ => closest(ends.into_iter(), name),
     };
