@@ -66,9 +66,20 @@ pub(crate) struct ManArgs {
     directory: PathBuf,
 }
 
-pub(crate) fn man(args: &ManArgs, program: Command) -> Result<Status, Failure> {
+pub(crate) fn man(args: &ManArgs, program: Command, terminal: &mut Terminal) -> Result<Status, Failure> {
+    let folder = args.directory.display().to_string();
+    let name = folder.trim_end_matches(".1").trim_start_matches("typelift-");
+    if !args.directory.exists() && (name == "typelift" || program.find_subcommand(name).is_some()) {
+        let page = if name == "typelift" { "typelift --help".to_owned() } else { format!("typelift {name} --help") };
+        let all = "`typelift man ~/.local/share/man/man1` writes all pages into a folder";
+        return Err(
+            Failure::new(format!("`{folder}` names a command")).help(format!("`{page}` prints its page; {all}"))
+        );
+    }
+    let pages = 1 + program.get_subcommands().filter(|verb| !verb.is_hide_set()).count();
     std::fs::create_dir_all(&args.directory).map_err(|error| Failure::io("create", &args.directory, &error))?;
     clap_mangen::generate_to(program, &args.directory)
         .map_err(|error| Failure::io("write", &args.directory, &error))?;
+    terminal.say(&format!("wrote {pages} pages to {folder}\n"));
     Ok(Status::Done)
 }

@@ -110,6 +110,14 @@ pub(crate) fn parse_length(text: &str) -> Result<(String, Dim), String> {
     Ok((name.to_owned(), dim))
 }
 
+/// A length to compute at, which may be 0, such as that of an empty cache.
+pub(crate) fn parse_at(text: &str) -> Result<(String, Dim), String> {
+    match text.trim_end().strip_suffix("=0") {
+        Some(name) if !name.contains('=') => Ok((name.trim().to_owned(), Dim::between(0, 0))),
+        _ => parse_length(text),
+    }
+}
+
 fn parse_type(text: &str) -> Result<(String, ElementType), String> {
     let (name, value) = split(text, "image=f16")?;
     match name.rsplit_once('=') {

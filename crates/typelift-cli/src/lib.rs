@@ -159,7 +159,8 @@ impl<const WHOLE: bool> Verb<WHOLE> {
             Self::Completions(Deferred(args)) => completions::run(&args, whole_command(), terminal),
             Self::Overview(args) => overview::run(&args, terminal),
             Self::Man(Deferred(args)) => {
-                completions::man(&args, help::arranged(Cli::<true>::command().disable_help_subcommand(true)))
+                let program = help::arranged(Cli::<true>::command().disable_help_subcommand(true));
+                completions::man(&args, program, terminal)
             }
         }
     }

@@ -20,7 +20,7 @@ use crate::failure::Failure;
 use crate::findings;
 use crate::fit::{self, ShortNames};
 use crate::gate::Clean;
-use crate::input::{self, Input, parse_length};
+use crate::input::{self, Input, parse_at};
 use crate::ran::{self, AnswerArgs};
 use crate::render::{self, Show};
 use crate::status::Status;
@@ -46,7 +46,7 @@ pub(crate) struct Args {
     all: bool,
     /// Also count multiply-adds and bytes of state at this length, such as seq=128; repeatable. A length is named as in
     /// `infer --shapes`; `past` is that of the state
-    #[arg(long, value_name = "NAME=N", value_parser = parse_length)]
+    #[arg(long, value_name = "NAME=N", value_parser = parse_at)]
     at: Vec<(String, Dim)>,
     #[command(flatten)]
     answer: AnswerArgs,

@@ -1,5 +1,7 @@
 //! The first screen of `stats`: totals, blocks, the largest tensors, operations.
 
+use std::collections::BTreeSet;
+
 use typelift::explain::map::Row;
 use typelift::explain::{LargeTensor, Stats};
 use typelift::findings::grouped;
@@ -86,13 +88,21 @@ fn formulas(stats: &Stats, at: Option<&AtLengths>) -> String {
         rows.push(format!("state    {bytes} bytes in {}", count(state.variables, "variable")));
     }
     if let Some(AtLengths { lengths, macs, state_bytes }) = at {
+        // `max(` is not a length.
+        let formula = stats.macs_formula.as_deref().unwrap_or_default().replace('(', "( ");
+        let words = formula.split(' ').filter(|it| it.starts_with(char::is_alphabetic) && !it.ends_with('('));
+        let words = words.map(|it| it.trim_end_matches([',', ')'])).filter(|it| !lengths.contains_key(*it));
+        let other = words.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(", ");
         let lengths: Vec<String> = lengths.iter().map(|(name, length)| format!("{name} = {length}")).collect();
         let [macs, state] = [*macs, *state_bytes].map(|number| u64::try_from(number?).ok());
         let macs = macs.map(|macs| format!("{} MACs", short(macs)));
         let state = state.filter(|&bytes| bytes > 0).map(|bytes| format!("{} bytes of state", grouped(bytes)));
         let numbers: Vec<String> = macs.into_iter().chain(state).collect();
-        let numbers =
-            if numbers.is_empty() { "unknown: other lengths matter, too".to_owned() } else { numbers.join(", ") };
+        let numbers = match &*other {
+            _ if !numbers.is_empty() => numbers.join(", "),
+            "" => "unknown: no formula of the lengths gives it".to_owned(),
+            other => format!("unknown: it depends on {other}, too"),
+        };
         rows.push(format!("at       {}: {numbers}", lengths.join(", ")));
     }
     rows.iter().map(|row| format!("{}\n", fit::hanging(row, 9))).collect()

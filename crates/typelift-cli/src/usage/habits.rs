@@ -17,13 +17,14 @@ pub(crate) fn of_habit(arguments: &[OsString]) -> Option<String> {
     let words: Vec<&str> = arguments.iter().skip(1).filter_map(|word| word.to_str()).collect();
     let is_git = words.first() == Some(&"git");
     let words = &words[usize::from(is_git)..];
-    let (verb, rest) = words.split_first()?;
     let meant = respelt(&joined(&plainly(words)));
     if meant != words
-        && let Some((meant, None)) = tried(meant, arguments)
+        && let Some((meant, None)) = tried(meant.clone(), arguments)
     {
         return Some(format!("write `typelift {}`", shown(&meant)));
     }
+    let words: Vec<&str> = meant.iter().map(String::as_str).collect();
+    let (verb, rest) = words.split_first()?;
     for pair in words.windows(2).skip(1) {
         let (option, value) = (pair[0], pair[1]);
         let is_statement = ["-e", "--statement"].contains(&option);
@@ -97,7 +98,8 @@ fn joined(words: &[String]) -> Vec<String> {
             !it.starts_with('-') && (it.contains(' ') || !it.ends_with(".xml")) && !Path::new(it).exists()
         };
         let value: Vec<_> = after.iter().take_while(is_value).map(String::as_str).collect();
-        let is_list = |first: &str| first.contains('[') || value.contains(&"=") || first.ends_with('=');
+        let is_whole = value.iter().filter(|word| word.contains(['=', ':']) && word.ends_with(']')).count() > 1;
+        let is_list = |first: &str| !is_whole && (first.contains('[') || value.contains(&"=") || first.ends_with('='));
         let (option, value) = match (&**option, value.first()) {
             ("--rule" | "--rules" | "-r", Some(first)) if first.contains("=>") => ("-e", value.join(" ")),
             ("-e" | "--statement", Some(_)) => (&**option, value.join(" ")),
@@ -127,7 +129,7 @@ fn respelt(typed: &[String]) -> Vec<String> {
     let program = whole_command();
     let is_model = |word: &str| is_xml(word) && Path::new(word).is_file();
     let parts = |(at, word): (usize, &String)| {
-        let verb = word.trim_start_matches('-');
+        let verb = word.trim_start_matches('-').trim_end_matches(|sign: char| sign.is_ascii_punctuation());
         let path = word.replace('\\', "/");
         let apart = word.replace(".xml-", ".xml -").replace(".xml..", ".xml ").replace(".xml,", ".xml ");
         // A shell that removes `\` leaves `modelsa.xml`.
@@ -170,10 +172,10 @@ fn respelt(typed: &[String]) -> Vec<String> {
     words
 }
 
-/// True for a word that names no file, although it stands between models: an expression of jq, a unit, and a pair.
+/// True for a word that names no file, although it stands between models: an expression of jq, a word, and a pair.
 pub(crate) fn is_no_file(word: &Path) -> bool {
     let text = word.to_string_lossy();
-    !word.exists() && (is_path(&text) || text.contains('='))
+    !word.exists() && (is_path(&text) || text.contains('=') || !text.contains(['.', '/', '\\']))
 }
 
 /// True for an expression of jq, such as `.layers[].name`, `del(.layers[0])` and `keys`.

@@ -21,6 +21,10 @@ use crate::parts::parts;
 const PLACES: &str =
     "FROM UNTIL OLD NEW LAYER CONSTANT TENSOR LAYOUT NAME SHAPE LENGTH VALUE OTHER N ADAPTER PATTERN REPLACEMENT";
 
+/// Options of `benchmark_app`.
+const BENCHMARK: &str =
+    "-api -b -d -data_shape -exec_graph_path -hint -i -infer_precision -niter -nireq -nstreams -nthreads -pc -shape -t";
+
 /// Words for values of options.
 const VALUES: &str = "ABS CODE CONSTANT DIRECTORY EXECUTION FILE FOLDER FROM INPUT KEY KIND LAYER LAYOUT MODE NAME NEW OUT OUTPUT \
                       PAGE PATTERN PLAN RELEASE REL SHAPE SIZE TENSOR TO TYPE UNTIL VALUE";
@@ -37,22 +41,24 @@ impl<'a> Asked<'a> {
             if is_option(text) && text.len() == 2 && scoped("LETTERS", |word| word == texts[0]).is_some() {
                 continue;
             }
-            // `rewrite own.rules MODEL.xml`.
-            if verb.is_some_and(|verb| verb.get_name() == "rewrite")
-                && [".rules", ".txt"].iter().any(|end| text.ends_with(end))
-            {
-                words.push(("--rules".to_owned(), Some(text.clone())));
+            let own = verb.map_or("", Command::get_name);
+            let named = match own {
+                // `rewrite own.rules MODEL.xml`.
+                "rewrite" if [".rules", ".txt"].iter().any(|end| text.ends_with(end)) => {
+                    Some(("--rules", text.clone()))
+                }
+                // `infer --shapes MODEL.xml x=[1,3]`.
+                "infer" if text.contains("=[") && !is_option(text) => Some(("--set-shape", text.clone())),
+                "promote" if text.contains('(') => Some(("", text.replace('(', "[").replace(')', "]"))),
+                _ => None,
+            };
+            if let Some((name, value)) = named {
+                words.push((name.to_owned(), Some(value)));
                 is_moved = true;
                 continue;
             }
             // `promote f32 + i64`.
-            if verb.is_some_and(|verb| verb.get_name() == "promote") && !is_option(text) && text.contains('(') {
-                let shaped = text.replace('(', "[").replace(')', "]");
-                words.push((String::new(), Some(shaped)));
-                is_moved = true;
-                continue;
-            }
-            if verb.is_some_and(|verb| verb.get_name() == "promote") && !is_option(text) && !text.contains('[') {
+            if own == "promote" && !is_option(text) && !text.contains('[') {
                 let operands = text.split([' ', '+', ',']);
                 let operands = operands.filter(|it| !["", "and", "with", "plus", "&", "*", "x"].contains(it));
                 let before = words.len();
@@ -196,23 +202,23 @@ impl<'a> Asked<'a> {
         }
         if !["MODEL.xml", "--version"].contains(&first) && self.program.find_subcommand(first).is_none() {
             let model = self.models().first().map_or("MODEL.xml".into(), |model| shell_word(model));
-            let typed =
-                self.arguments.iter().filter_map(|word| word.to_str()).skip_while(|word| !word.starts_with('-'));
-            let words = typed.filter(|word| !is_xml(word) && !is_model_option(word)).map(str::to_owned);
-            let benchmark = ["benchmark_app", "-m", "MODEL.xml"].into_iter().map(str::to_owned).chain(words);
+            let options = self.options().filter_map(|(name, value)| Some((benchmarked(name)?, value)));
+            let words = options.flat_map(|(name, value)| [Some(name), value]).flatten();
+            let benchmark = ["benchmark_app", "-m", "MODEL.xml"].into_iter().chain(words).map(str::to_owned);
             let text = meant.replace("$BENCHMARK", &shown(&benchmark.collect::<Vec<_>>()));
             let other = self.models().get(1).map_or("OTHER.xml".into(), |model| shell_word(model));
-            return Some(text.replace("MODEL.xml", &model).replace("OTHER.xml", &other));
+            let output = self.output().map_or("OUT.xml".into(), shell_word);
+            let text = text.replace("MODEL.xml", &model).replace("OTHER.xml", &other);
+            return Some(text.replace("OUT.xml", &output));
         }
         let Some((row, filter)) = meant.split_once(" | ") else {
             return Some(format!("write `{}`", self.line(meant)?));
         };
-        let of_row = |name| self.verb.and_then(|verb| scoped(verb.get_name(), |word| word == name)) == Some(meant);
-        let value = self.options().find(|(name, _)| of_row(*name)).and_then(|(_, value)| value);
+        let of_row =
+            |name: &str| self.verb.and_then(|verb| scoped(verb.get_name(), |word| word == name)) == Some(meant);
+        let value = self.options().find(|(name, _)| of_row(name)).and_then(|(_, value)| value);
         if value.is_some() && filter.contains("VALUE") {
-            let words = self.words.iter().filter(|(name, _)| !of_row(name)).cloned().collect();
-            let (model, is_wish, dropped) = Default::default();
-            let line = Asked { words, model, is_wish, dropped, ..*self }.line(row)?;
+            let line = self.only(|(name, _)| !of_row(name)).line(row)?;
             return Some(format!("write `{line} | {}`", filter.replace("VALUE", &shell_word(value?))));
         }
         let meant = row;
@@ -318,6 +324,10 @@ impl<'a> Asked<'a> {
             }
             self.add_command(&mut words);
             let has_side = words.iter().any(|word| word.ends_with("-b") || word == "--expect");
+            // Expected outputs are those of some inputs.
+            if words.contains(&"--expect".to_owned()) && !words.contains(&"--inputs".to_owned()) {
+                words.extend(["--inputs", "IN.npz"].map(str::to_owned));
+            }
             if verb.get_name() == "verify" && models.len() == 1 && !has_side && !words.contains(&"AFTER.xml".to_owned())
             {
                 let sides = ["--hint", "--config", "--simulate", "--device"];
@@ -327,8 +337,9 @@ impl<'a> Asked<'a> {
                 }
             }
         }
-        // `reduce` writes one file.
-        let folder = output.filter(|file| words[0] == "reduce" && !is_xml(file));
+        // `reduce` writes one file, as does `ovc --output_model`.
+        let is_file = |file: &str| words[0] == "reduce" || self.value_of("--output_model") == Some(file);
+        let folder = output.filter(|file| is_file(file) && !is_xml(file));
         let named = folder.map(|folder| format!("{}.xml", folder.trim_end_matches('/')));
         for word in &mut words {
             let given = match &**word {
@@ -375,7 +386,8 @@ impl<'a> Asked<'a> {
         let models = self.models();
         if self.verb.is_none() && models.is_empty() {
             // `explian stale-port`.
-            let words = || [verb.get_name()].into_iter().chain(self.rest());
+            let meant = |word| scoped("<SHELL>", |it| it == word).map_or(word, |row| &row["completions ".len()..]);
+            let words = || [verb.get_name()].into_iter().chain(self.rest().map(meant));
             let is_whole = fault(self.program, words()).is_none();
             return words().skip(1).filter(|_| is_whole).map(str::to_owned).collect();
         }
@@ -511,11 +523,8 @@ impl<'a> Asked<'a> {
         let is_meant = |name: &str| meanings(name).contains(&meant) || is_row(name) || is_unknown(name);
         let values = self.options().filter(|(name, _)| is_meant(name));
         let values = values.filter_map(|(_, value)| value).flat_map(|value| value.split(['=', '>', ',']));
-        let mut typed = self
-            .rest()
-            .flat_map(|word| word.split(['=', '>']))
-            .chain(values.map(|value| value.trim_end_matches(['-', ' '])))
-            .map(str::to_owned);
+        let values = values.map(|value| value.trim_end_matches(['-', ' ']));
+        let mut typed = self.rest().flat_map(|word| word.split(['=', '>'])).chain(values).map(str::to_owned);
         let end = |names: [&str; 5]| {
             let is_tensor = |name: &str| self.model().is_some_and(|model| model.graph().find(name).is_ok());
             // `x:[1,3]:float32`.
@@ -589,6 +598,18 @@ impl<'a> Asked<'a> {
         self.runs(&statements.map(|pair| format!("{}\n", pair[1])).collect::<String>())
             && (is_overview || fault.is_none_or(|error| error.exit_code() == 0))
     }
+}
+
+/// The option of `benchmark_app` for one of another spelling.
+fn benchmarked(name: &str) -> Option<&'static str> {
+    let short = match name.trim_start_matches('-') {
+        "device" => "d",
+        "input" | "inputs" => "i",
+        "dumpProfile" | "perf_counts" | "profile" => "pc",
+        "iterations" => "niter",
+        other => other,
+    };
+    BENCHMARK.split(' ').find(|own| own[1..] == *short)
 }
 
 /// Splits a row of a table at blanks outside of quotes.

@@ -17,7 +17,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command, Error};
 use typelift::findings::{Diagnostic, shell_word};
-use typelift::rewrite::library;
+use typelift::rewrite::{Script, library};
 use typelift::{Layer, Model};
 
 use crate::failure::Failure;
@@ -188,26 +188,25 @@ fn of_run(arguments: &[OsString]) -> Option<String> {
     let is_row = |(name, value): Typed| value.is_some_and(|value| scoped(name, |word| word == value).is_some());
     let is_length = |(name, value): Typed| {
         let meant = value.and_then(|value| asked.fitted(asked.verb?, name, value));
-        ["--at", "--set-length"].contains(&name) && meant.is_some_and(|meant| meant.get(1).map(String::as_str) != value)
+        ["--at", "--keep", "--only", "--set-length"].contains(&name)
+            && meant.is_some_and(|meant| meant.get(1).map(String::as_str) != value)
     };
     let is_operation = || asked.value_of("--only").is_some_and(|word| asked.operation(word).is_some());
     match verb {
         _ if asked.is_moved => asked.said(verb),
         "view" if asked.is_picture() => asked.said(scoped("view", |name| name == "--png")?),
-        "show" if let [first, second, ..] = asked.models()[..] => {
-            let [first, second] = [first, second].map(shell_word);
-            let other = format!("`typelift diff {first} {second}` compares two");
-            Some(format!("`show` reads one model: `typelift show {first}`; {other}"))
-        }
+        "show" if let Some(tip) = asked.one_model() => Some(tip),
         "convert" | "infer" | "stats" if asked.options().any(is_length) => asked.said(verb),
         "verify" if asked.options().any(is_row) => asked.said(verb),
         "rewrite" if let Some(tip) = asked.statement().and_then(|wrong| asked.restated(wrong)) => Some(tip),
         "show" if is_operation() => asked.said(verb),
         "show" if let Some(word) = asked.rest().next().filter(|_| asked.value_of("--npy").is_none()) => {
             let words = asked.operation(word).unwrap_or_else(|| ["--around", word].map(str::to_owned).into());
-            if is_path(word) { asked.verb_tip(word) } else { asked.said(&format!("show {}", shown(&words))) }
+            let other = || asked.said(&format!("show {}", shown(&words)));
+            if is_path(word) { asked.verb_tip(word) } else { asked.wish().or_else(other) }
         }
         // The model comes first.
+        "show" if asked.value_of("--npy").is_some() => asked.said("show MODEL.xml NAME --npy FILE.npy"),
         "why" if asked.others().nth(1).is_some_and(|first| !is_xml(first)) => asked.said("why MODEL.xml LAYER"),
         // `check MODEL.xml -o report.sarif`.
         "check"
@@ -277,6 +276,10 @@ fn trial(words: &[String]) -> Result<(), Failure> {
         Err(error) if !is_xml(&words[0]) => return Err(Failure::new(error.to_string())),
         matches => matches.ok(),
     };
+    let pairs = words.windows(2).filter(|pair| ["-e", "--statement"].contains(&&*pair[0]) && !has_example(&pair[1]));
+    if let Some(error) = pairs.filter_map(|pair| pair[1].parse::<Script>().err()).next() {
+        return Err(Failure::new(error.to_string()));
+    }
     let (verb, options) = matches.as_ref().and_then(ArgMatches::subcommand).unzip();
     let is_given = |id: &str| {
         options.is_some_and(|it| {
@@ -441,7 +444,7 @@ impl Asked<'_> {
             return self.said(own);
         }
         if !option.starts_with('-') {
-            if let Some(tip) = self.wish() {
+            if let Some(tip) = self.one_model().filter(|_| own == "show").or_else(|| self.wish()) {
                 return Some(tip);
             }
             let row = |scope| scoped(scope, |name| name == own);
@@ -502,14 +505,15 @@ impl Asked<'_> {
             let to = file.map_or(String::new(), |file| format!(" > {}", shell_word(file)));
             return Some(format!("write `{line}{to}`"));
         }
-        let is_report = ["--log", "--report"].contains(&name) || is_output(name);
+        let is_report = ["--log", "--report"].contains(&name) || is_output(name) || verb.get_name() == "schema";
         if is_report && !has(verb, "--output") && verb.get_name() != "explain" {
             if self.is_picture() {
                 return self.said(scoped("view", |name| name == "--png")?);
             }
             let file = self.output().unwrap_or("FILE");
             let formatted = format!("{} --format {}", verb.get_name(), file.rsplit('.').next().unwrap_or_default());
-            let line = self.line(&formatted).or_else(|| self.line(verb.get_name())).unwrap_or_default();
+            let line = self.output().and_then(|_| self.line(&formatted)).or_else(|| self.line(verb.get_name()));
+            let line = line.unwrap_or_default();
             return Some(format!("the answer goes to standard output: write `{line} > {}`", shell_word(file)));
         }
         let (meanings, long) = (meanings(name), name.trim_start_matches('-'));
@@ -553,6 +557,16 @@ impl Asked<'_> {
         let option = valued(other, meant);
         let is_alone = refused(self.program, other, &split(&option)).is_none_or(|error| missing(&error).is_none());
         self.said(&format!("{} {option}", if is_alone { other.get_name() } else { COMPRESS }))
+    }
+
+    /// The command for the first of several models.
+    fn one_model(&self) -> Option<String> {
+        let [first, second, ..] = self.models()[..] else { return None };
+        let mut words = typed(self.arguments);
+        words.retain(|word| !is_xml(word));
+        words.insert(1, first.to_owned());
+        let other = format!("`typelift diff {} {}` compares two", shell_word(first), shell_word(second));
+        Some(format!("`show` reads one model: `typelift {}`; {other}", shown(&words)))
     }
 
     fn value_tip(&self, option: &str, value: &str, error: &Error) -> Option<String> {

@@ -129,8 +129,10 @@ impl Asked<'_> {
         found.extend(of_numpy(text));
         let corrected: Vec<_> = found.iter().filter_map(|text| corrected(text)).collect();
         found.extend(corrected);
-        let plain = signs.iter().take(5).fold(text.to_owned(), |it, sign| it.replace(sign, " -> "));
-        let mut words = match sed(text) {
+        let plain = signs.iter().take(5).fold(text.replace("puts[", "puts ["), |it, sign| it.replace(sign, " -> "));
+        let unescaped = text.replace("\\.", ".");
+        let mut words = match sed(&unescaped) {
+            Some((old, "", _)) => vec!["s", old],
             Some((old, new, true)) => vec!["s", old, new, "g"],
             Some((old, new, false)) => vec!["s", old, new],
             None => tokens(&plain),

@@ -29,6 +29,12 @@ impl Asked<'_> {
             let names = quoted.filter(|name| !["names", "patterns", "types"].contains(name));
             return Some(names.flat_map(|name| self.fitted(verb, meant, name)).flatten().collect());
         }
+        // `--input a,b --input_shape [1,3],[1]`.
+        let names = self.value_of("--input").filter(|names| place == "NAME=SHAPE" && !names.contains('['));
+        let shapes =
+            names.filter(|_| given.starts_with('[')).map(|names| names.split(',').zip(given.split_inclusive("],")));
+        let named = shapes.map(|shapes| shapes.map(|(name, shape)| format!("{name}{shape}")).collect::<String>());
+        let given = named.as_deref().unwrap_or(given).trim_end_matches(',');
         let plain = given.replace('"', "");
         let given = if place == "NAME=SHAPE" { &plain } else { given };
         // `image[1,3]{f32}`, `image{f32}`.
@@ -45,8 +51,14 @@ impl Asked<'_> {
         if option == "--rules" && library::get(&lower).is_some() {
             return Some(vec!["--use".to_owned(), lower]);
         }
+        let list = Some(()).filter(|()| option == "--use" && given.contains(','));
+        if let Some(words) = list.and_then(|()| self.repeated(verb, option, given)) {
+            return Some(words);
+        }
         let mode = lower.replace('-', "_");
-        let alias = scoped(option, |text| text == mode || is_like(text, &lower));
+        let sets = library::SETS.iter().map(|set| set.name).filter(|_| option == "--use");
+        let is_alias = by_parts(&lower, sets).is_none();
+        let alias = scoped(option, |text| text == mode || is_like(text, &lower)).filter(|_| is_alias);
         if let Some(words) = alias.filter(|it| it.starts_with("--") && !it.contains('`') && !has_place(it)) {
             return Some(split(words));
         }
@@ -78,10 +90,6 @@ impl Asked<'_> {
             }
             _ => self.forms(option, place, given),
         };
-        let list = Some(()).filter(|()| option == "--use" && given.contains(','));
-        if let Some(words) = list.and_then(|()| self.repeated(verb, option, given)) {
-            return Some(words);
-        }
         let form = forms.into_iter().flatten().find(|form| takes(self.program, verb, option, form));
         let is_whole = |words: &Vec<String>| *words != [option, given] && refused(self.program, verb, words).is_none();
         let other = || meanings(given).into_iter().filter(|meant| has(verb, meant)).map(split).find(is_whole);
@@ -105,7 +113,8 @@ impl Asked<'_> {
             return Some(wide);
         }
         let is_name = self.model().is_none_or(|model| model.find_all(given).is_ok());
-        let operation = wish::operation(given).map(|name| format!("type:{name}"));
+        let operation =
+            wish::operation(given).or_else(|| ops::meant(given)?.operation).map(|name| format!("type:{name}"));
         let file = Path::new(given).is_file().then(|| format!("@{given}"));
         if given.contains(',') && !is_name {
             return None;
@@ -198,7 +207,8 @@ impl Asked<'_> {
         let (name, own) = whole.or_else(|| self.input(name, fits))?;
         let is_fit = fits(&own);
         let dims = if is_size(&own) { [&dims[..], &dims].concat() } else { dims };
-        let is_shape = dims.iter().any(|dim| dim.contains(|letter: char| letter.is_ascii_digit()));
+        let is_shape =
+            given.contains('[') || dims.iter().any(|dim| dim.contains(|letter: char| letter.is_ascii_digit()));
         let more = &own[..own.len().saturating_sub(dims.len())];
         (is_shape && (more.len() < 2 || is_fit)).then(|| format!("{name}=[{}]", [more, &dims].concat().join(",")))
     }

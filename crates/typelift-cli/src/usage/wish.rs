@@ -13,7 +13,8 @@ type Given<'w> = (&'w str, &'w str, String);
 impl<'a> Asked<'a> {
     /// The command for the words that are no options and no models, if they are a wish.
     pub(super) fn wish(&self) -> Option<String> {
-        let words: Vec<_> = self.others().filter(|word| !is_xml(word)).flat_map(tokens).collect();
+        let words = self.others().filter(|word| !is_xml(word)).flat_map(tokens);
+        let words: Vec<_> = words.map(|word| word.trim_end_matches(['?', '!'])).collect();
         // `convert MODEL.xml batch=1`.
         let is_frame = self.verb.is_some_and(|verb| ["convert", "infer", "rewrite"].contains(&verb.get_name()));
         let tip = self.wish_of(&words).or_else(|| self.wish_of(words.get(1..).filter(|_| is_frame)?));
@@ -43,9 +44,12 @@ impl<'a> Asked<'a> {
 
     /// The command line without the words that are no options and no models.
     pub(super) fn of_options(&self) -> Asked<'a> {
-        let is_kept =
-            |(name, value): &&(String, Option<String>)| !name.is_empty() || value.as_deref().is_some_and(is_xml);
-        let words = self.words.iter().filter(is_kept).cloned().collect();
+        self.only(|(name, value)| !name.is_empty() || value.as_deref().is_some_and(is_xml))
+    }
+
+    /// The command line with some of its words.
+    pub(super) fn only(&self, is_kept: impl Fn(&(String, Option<String>)) -> bool) -> Asked<'a> {
+        let words = self.words.iter().filter(|word| is_kept(word)).cloned().collect();
         let (model, is_wish, dropped) = Default::default();
         Asked { words, model, is_wish, dropped, ..*self }
     }
@@ -84,12 +88,14 @@ impl<'a> Asked<'a> {
         let is_fit = match part.trim_end_matches('2') {
             // `remove output 2`.
             "OUTPUT"
-                if let Some((name, _)) =
-                    word.parse().ok().and_then(|at: usize| self.ends("output").get(at).cloned()) =>
+                if let Ok(at) = word.trim_matches(['[', ']']).parse::<usize>()
+                    && let Some((name, _)) = self.ends("output").into_iter().nth(at) =>
             {
                 return Some(quoted(&name));
             }
             "TYPE" => return element_type(word).ok().map(|ty| ty.to_string()),
+            "TENSOR" => return element_type(word.split('[').next()?).ok().map(|ty| ty.to_string()),
+            "CONSTANT" => self.operation_of(word).is_some_and(|it| it.starts_with("Constant(")),
             "LENGTH" => return self.lengths(word),
             "OP" => return operation(word).map(str::to_owned),
             "RANGE" => return range(word),

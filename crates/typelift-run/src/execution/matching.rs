@@ -258,7 +258,7 @@ impl<'a> Matching<'a> {
         let became = self.became(at, executed);
         let parts = place.filter(|_| became == Became::Ran).map_or(&[][..], |place| &self.parts[place]);
         let parts = parts.iter().map(|&part| &self.execution.layers[part]);
-        // What the layer is, is told by the part that takes longest, or that has weights.
+        // The part that takes longest, or that has weights, says what the layer is.
         let weight = |it: &&Executed| (it.time().unwrap_or(0), it.has_weights());
         let main = executed
             .map(|last| parts.clone().filter(|part| weight(part) > weight(&last)).max_by_key(weight).unwrap_or(last));
