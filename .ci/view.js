@@ -485,6 +485,13 @@
     expect("a length that breaks a condition is refused", setLength(length, set - 1)?.startsWith(length) && lengths.get(length) === set && !setLength(length, set));
     data.conditions.pop();
   }
+  // In either order of the two, a mask is as long as the tokens and the cache.
+  if (lengths.has("past") && lengths.has("seq") && followers.has("attention_mask_seq")) {
+    const were = ["seq", "past"].map((name) => [name, lengths.get(name)]);
+    for (const [name, value] of [["seq", 5], ["past", 7]]) setLength(name, value);
+    expect("a mask follows a shorter cache", lengths.get("attention_mask_seq") === 12);
+    for (const [name, value] of were) setLength(name, value);
+  }
   expect("a shape without room keeps its numbers", shorter("f32[max(batch, types), past + seq, 16]", 14) === "f32[…, …, 16]" && shorter("f32[?,16]", 14) === "f32[?,16]");
   // A stateful model did not say that it keeps anything.
   const variables = new Set(layers.filter(({ only }) => only !== SIDES.before).map(variableOf).filter((id) => id !== undefined));

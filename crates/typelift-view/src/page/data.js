@@ -127,13 +127,15 @@ function setLength(name, value) {
   if (alone) for (const [other, length] of was) lengths.set(other, length);
   return alone && allowed(lengthsIn(alone)[0]);
 }
-// Gives a length that follows another one the value with which most conditions hold: a mask is as long as the tokens and the cache.
+// Lengths that follow others, such as that of a mask.
+const followers = new Set();
+// Gives a length that follows others the value with which most conditions hold: a mask is as long as the tokens and the cache.
 function settle() {
-  const own = [...new Set([...lengths.keys()].map(leaderOf))].map((name) => lengths.get(name)), sums = own.flatMap((one, at) => own.slice(at + 1).map((other) => one + other));
-  const names = new Set(broken().flatMap(lengthsIn).filter((name) => leaderOf(name) !== name && !name.endsWith("batch")));
-  for (const name of names) {
+  const own = [...new Set([...lengths.keys()].map(leaderOf))].filter((name) => !name.endsWith("batch")).map((name) => lengths.get(name)), sums = own.flatMap((one, at) => own.slice(at + 1).map((other) => one + other));
+  for (const name of broken().flatMap(lengthsIn)) if (leaderOf(name) !== name && !name.endsWith("batch")) followers.add(name);
+  for (const name of followers) {
     const fit = (value) => { lengths.set(name, value); return broken().length; };
-    const counts = [lengths.get(name), ...own, ...sums].map((value) => ({ value, count: fit(value) }));
+    const counts = [lengths.get(leaderOf(name)), ...own, ...sums, lengths.get(name)].map((value) => ({ value, count: fit(value) }));
     lengths.set(name, counts.reduce((best, it) => it.count < best.count ? it : best).value);
   }
 }
