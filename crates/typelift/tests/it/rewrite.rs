@@ -587,3 +587,14 @@ fn new_values_that_leave_their_type_are_refused_or_counted() {
         assert_eq!(report.applied.iter().map(|site| site.losses.non_finite).sum::<usize>(), expected, "{text_of_rule}");
     }
 }
+
+/// The inputs of a definition lie elsewhere in the text than its operation: a correction once sliced from one to the other.
+#[test]
+fn attributes_among_the_inputs_of_a_definition_are_refused() {
+    for body in ["Clamp(x, 0, 6)", "Convert(x, f32)", "Softmax(x, dim=1)"] {
+        let refused = format!("def f(x) = {body}\nRelu(x) => f(x)").parse::<Script>().unwrap_err();
+        assert!(refused.help.as_ref().is_some_and(|help| help.contains("in braces")), "{refused}");
+    }
+    let refused = "Relu(x) => Clamp(x, 0, 6)".parse::<Script>().unwrap_err();
+    assert_eq!(refused.corrected().unwrap(), "Relu(x) => Clamp(x) {min=0, max=6}");
+}

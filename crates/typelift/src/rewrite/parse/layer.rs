@@ -377,8 +377,9 @@ impl Parser<'_> {
         let rest = &ahead.text[start..close.map_or(ahead.text.len(), |size| start + size)];
         let error = self.cursor.error(start..end, format!("`{name}` is an attribute, not an input"));
         let error = error.with_help(written_in_braces(layer, rest));
-        let Some(size) = close else { return Err(error) };
-        let before = ahead.text[layer.head.start..start].trim_end_matches([' ', ',']);
+        let before = ahead.text.get(layer.head.start..start);
+        let (Some(size), Some(before)) = (close, before) else { return Err(error) };
+        let before = before.trim_end_matches([' ', ',']);
         Err(error.with_meaning(layer.head.start..start + size + 1, format!("{before}) {{{rest}}}")))
     }
 
@@ -419,11 +420,12 @@ impl Parser<'_> {
         let needed: Vec<_> = rows.last().into_iter().flat_map(|row| row.needed()).collect();
         let ends = layer.inputs[..*counts.end()].last().map_or(layer.head.end + 1, |input| self.span(*input).end);
         let pairs: Vec<_> = needed.iter().zip(&words).map(|(name, value)| format!("{name}={value}")).collect();
-        let meant = format!("{}) {{{}}}", &self.cursor.text[layer.head.start..ends], pairs.join(", "));
-        Err(if words.len() == needed.len() {
-            error.with_meaning(layer.head.start..self.cursor.at, meant)
-        } else {
-            error
+        // A tensor of a definition lies in another text.
+        let start = self.cursor.text.get(layer.head.start..ends).filter(|_| words.len() == needed.len());
+        let meant = start.map(|start| format!("{start}) {{{}}}", pairs.join(", ")));
+        Err(match meant {
+            Some(meant) => error.with_meaning(layer.head.start..self.cursor.at, meant),
+            None => error,
         })
     }
 
