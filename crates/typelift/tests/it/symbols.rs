@@ -32,11 +32,20 @@ fn listing(steps: &[Step]) -> String {
                 constant("to", if m % 2 == 0 { &[-1, 2] } else { &[3, -1] })
                     + &format!("{t} = Reshape({a}, to{at}) {{special_zero=false}}\n")
             }
-            // OpenVINO's answer for a backward slice between negative ends is not that for each length.
+            // OpenVINO's answer for an open length is not that for each length where the ends of a slice come closer as
+            // the length grows: for -1 to 1 of at least one row it says one row, and two rows give none.
             5 => {
+                let by = if n >= 0 { [1, 2, -1][n as usize % 3] } else { 1 + axis };
+                let end = if n < 0 {
+                    (n + m).min(-1)
+                } else if by < 0 {
+                    (n + m).max(0)
+                } else {
+                    n + m
+                };
                 constant("from", &[n])
-                    + &constant("end", &[n + m])
-                    + &constant("by", &[if n >= 0 { [1, 2, -1][n as usize % 3] } else { 1 + axis }])
+                    + &constant("end", &[end])
+                    + &constant("by", &[by])
                     + &constant("axes", &[axis])
                     + &format!("{t} = Slice-8({a}, from{at}, end{at}, by{at}, axes{at})\n")
             }
@@ -87,6 +96,10 @@ fn leading_to_results(graph: &Graph) -> BTreeSet<LayerId> {
     read
 }
 
+fn is_unknown(shapes: &Shapes, tensor: Output, lengths: &[i64]) -> bool {
+    shapes.lengths_of(tensor, lengths).is_none_or(|formulas| formulas.contains(&None))
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
@@ -106,8 +119,12 @@ proptest! {
             let (broken, later): (Vec<_>, Vec<_>) =
                 shapes.broken(lengths).into_iter().partition(|constraint| constraint.at == Noticed::Load);
             if let Some(error) = error {
-                prop_assert!(!broken.is_empty(), "{text}\n{lengths:?}: {error}");
                 let layer = error.layer.as_ref().map(|layer| layer.id);
+                // A formula of too many terms is not written, so nothing is said of the lengths that it would demand.
+                if layer.is_some_and(|layer| is_unknown(&shapes, layer.output(0), lengths)) {
+                    continue;
+                }
+                prop_assert!(!broken.is_empty(), "{text}\n{lengths:?}: {error}");
                 let names = broken.iter().any(|it| it.because.first().map(|reason| reason.layer.id) == layer);
                 let ties = shapes.symbols.iter().any(|symbol| symbol.axes.len() > 1);
                 prop_assert!(names || ties, "{text}\n{lengths:?}: {error}, not {broken:?}");
