@@ -241,8 +241,8 @@ impl Args {
         }
         let totals = plan.totals();
         let is_decompressed = matches!(self.storage.storage(), Some(Storage::Decompress(_))) && totals.change_nothing();
-        let mut ports = model.graph().layers().filter(|_| is_decompressed).flat_map(Layer::outputs);
-        let is_packed = ports.any(|port| (1..=8).contains(&port.element_type().bits()));
+        let is_packed = |layer: &Layer| layer.outputs().iter().any(|it| (1..=8).contains(&it.element_type().bits()));
+        let is_packed = is_decompressed && model.graph().layers().any(is_packed);
         remarks.extend(is_packed.then(|| "`--dequantize` stores quantized constants as plain values".to_owned()));
         let ready = self.target.filter(|_| totals.change_nothing());
         remarks.extend(ready.filter(|_| is_compiled).map(|release| format!("OpenVINO {release} reads it as it is")));

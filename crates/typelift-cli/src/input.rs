@@ -309,8 +309,11 @@ impl Input {
     /// that no edit repairs.
     pub(crate) fn name_weights(&self, model: &Model, found: &mut [Diagnostic]) {
         let mut found = found.iter_mut().filter(|found| lacks_weights(found)).peekable();
+        if found.peek().is_none() {
+            return;
+        }
         let needed = host::needed_weights(model);
-        if found.peek().is_none() || needed == 0 || model.weights().len() == Some(needed) {
+        if needed == 0 || model.weights().len() == Some(needed) {
             return;
         }
         let folders = [Some(&self.file), self.bin.as_ref()].into_iter().flatten().map(|file| directory(file));

@@ -208,7 +208,7 @@ impl Conversion {
     /// # Errors
     /// [`ConvertError`]: the model may be partly changed then, and must not be used.
     pub fn run_after(&self, model: &mut Model, mut found: Vec<Diagnostic>) -> Result<Converted, ConvertError> {
-        let (interface, version, metadata) = (model.interface_types(), model.version(), model.rt_info_entries());
+        let (interface, version, rt_info) = (model.interface_types(), model.version(), model.graph().rt_info.clone());
         let promotions_before = promotions(model.graph());
         let (mut changes, mut transposes) = self.infer(model, &mut found)?;
         let refresh_ports = self.changes_interface() || !self.types.is_empty() || !changes.is_empty();
@@ -283,7 +283,7 @@ impl Conversion {
             quantized,
             risks,
             marked,
-            metadata: InfoChange::between(metadata, model.rt_info_entries()).collect(),
+            metadata: model.info_since(rt_info.as_deref()),
         })
     }
 

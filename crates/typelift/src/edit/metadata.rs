@@ -92,9 +92,15 @@ impl Model {
 
     /// Returns the metadata values of the model with their paths, in the order of the file.
     pub fn rt_info_entries(&self) -> Vec<(String, String)> {
-        let leaves = self.graph.rt_info.as_deref().map(leaves).unwrap_or_default();
-        let path = |keys: Vec<String>| keys.iter().map(|key| quoted(key)).collect::<Vec<_>>().join("/");
-        leaves.into_iter().map(|(keys, value)| (path(keys), value)).collect()
+        self.graph.rt_info.as_deref().map(entries).unwrap_or_default()
+    }
+
+    /// The changes of the metadata since it was this text.
+    pub(crate) fn info_since(&self, before: Option<&str>) -> Vec<InfoChange> {
+        if before == self.graph.rt_info.as_deref() {
+            return Vec::new();
+        }
+        InfoChange::between(before.map(entries).unwrap_or_default(), self.rt_info_entries()).collect()
     }
 
     /// Returns the programs that made the model, by its metadata: `optimum-intel 2.2.0 (transformers 5.5.4), nncf 3.4.0
@@ -255,6 +261,11 @@ pub(crate) fn layout_dims(layout: &str) -> (usize, bool) {
         Some(list) => (list.split(',').filter(|dim| dim.trim() != "...").count(), list.contains("...")),
         None => (layout.replace("...", "").chars().count(), layout.contains("...")),
     }
+}
+
+fn entries(info: &str) -> Vec<(String, String)> {
+    let path = |keys: Vec<String>| keys.iter().map(|key| quoted(key)).collect::<Vec<_>>().join("/");
+    leaves(info).into_iter().map(|(keys, value)| (path(keys), value)).collect()
 }
 
 /// Splits a path at each `/` outside of quotes.

@@ -140,9 +140,10 @@ pub fn read_bytes(mut source: impl Read, expected: u64) -> io::Result<Vec<u8>> {
         bytes.try_reserve_exact(expected.saturating_sub(bytes.len()))?;
         // No XML has a zero, and the hole of a sparse file consists of them.
         while bytes.len() < expected && bytes.last() != Some(&0) {
-            let start = bytes.len();
-            bytes.resize(expected.min(start + PART), 0);
-            source.read_exact(&mut bytes[start..])?;
+            let part = PART.min((expected - bytes.len()) as u64);
+            if (source.by_ref().take(part).read_to_end(&mut bytes)? as u64) < part {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
         }
         if bytes.len() >= expected {
             source.take(MAX_LENGTH - bytes.len() as u64 + 1).read_to_end(&mut bytes)?;
@@ -154,7 +155,7 @@ pub fn read_bytes(mut source: impl Read, expected: u64) -> io::Result<Vec<u8>> {
 /// Number of bytes at the start that are checked before the rest is read.
 const START: usize = 4096;
 /// Number of bytes that are read at a time.
-const PART: usize = 16 << 20;
+const PART: u64 = 16 << 20;
 
 fn begins_as_xml(start: &[u8]) -> bool {
     let white = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, 0xef | 0xbb | 0xbf | 0xfe | 0xff);
