@@ -59,6 +59,7 @@ mod waiting;
 mod why;
 
 use std::ffi::OsString;
+use std::mem;
 use std::time::Instant;
 
 use clap::error::ErrorKind;
@@ -243,7 +244,12 @@ fn parse(arguments: &[OsString]) -> Result<Cli<false>, clap::Error> {
         let OverviewCli { overview, general } = OverviewCli::try_parse_from(arguments)?;
         return Ok(Cli { verb: Verb::Overview(overview), general });
     }
-    Cli::try_parse_from(arguments)
+    let mut command = Cli::<false>::command();
+    let mut matches = command.try_get_matches_from_mut(arguments)?;
+    let parsed = Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command));
+    // The process ends soon, and to free each option before would only take time.
+    mem::forget(command);
+    parsed
 }
 
 /// Runs a command that only reads, without its output; a conversion writes nothing.

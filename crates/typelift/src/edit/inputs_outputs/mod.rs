@@ -522,8 +522,11 @@ impl Model {
     }
 
     pub(crate) fn interface_types(&self) -> Vec<(LayerId, TensorType)> {
-        let ends = self.inputs().chain(self.outputs());
-        ends.filter_map(|layer| Some((layer.id(), self.end_tensor(layer)?.tensor_type()))).collect()
+        let kinds = self.graph.layers().map(|layer| (ops::kind(layer), layer));
+        let ends = kinds.filter(|(kind, _)| [LayerKind::Parameter, LayerKind::Result].contains(kind));
+        let (inputs, outputs): (Vec<_>, Vec<_>) = ends.partition(|(kind, _)| *kind == LayerKind::Parameter);
+        let ends = inputs.into_iter().chain(outputs);
+        ends.filter_map(|(_, layer)| Some((layer.id(), self.end_tensor(layer)?.tensor_type()))).collect()
     }
 
     pub(crate) fn reshaped_since(&self, before: &[(LayerId, TensorType)]) -> Vec<Reshaped> {
