@@ -7,7 +7,24 @@ pub mod openvino;
 pub mod paddle;
 pub mod pytorch;
 
-use crate::Rules;
+use crate::ElementType::{F32, I16};
+use crate::{ElementType, Kind, Rules};
+
+const HIGHER_KIND: &str = "the higher kind wins: boolean, integer, floating point, complex";
+
+/// The common type of two different types that are not complex, and the reason. Of unequal integers of one width, one
+/// is `u8`.
+fn of_numbers(a: ElementType, b: ElementType) -> (ElementType, &'static str) {
+    let wider = if a.bits() > b.bits() { a } else { b };
+    match (a.kind(), b.kind()) {
+        (Kind::Float, Kind::Float) if a.bits() == b.bits() => (F32, "neither float holds the other"),
+        (Kind::Float, Kind::Float) => (wider, "the wider float"),
+        (Kind::Float, _) | (_, Kind::Boolean) => (a, HIGHER_KIND),
+        (_, Kind::Float) | (Kind::Boolean, _) => (b, HIGHER_KIND),
+        _ if a.bits() == b.bits() => (I16, "the signed integer that holds both"),
+        _ => (wider, "the wider integer"),
+    }
+}
 
 macro_rules! registry {
     ($($(#[$doc:meta])* $variant:ident($settings:ty);)*) => {

@@ -22,6 +22,7 @@
 //! | `gcd`, `lcm` | of complex numbers their absolute values; then as tensors |
 //! | bitwise operations, `heaviside`, `matmul`, `isclose`, `concat` | no promotion: one type (`same-type`) |
 
+use super::of_numbers;
 use crate::derivation::{Trace, change, meet};
 use crate::operand::Operands;
 use crate::operation::{MANY, Row, operations};
@@ -73,7 +74,6 @@ fn is_complex(ty: ElementType) -> bool {
 
 /// Applies paddle's internal table, which every permitted promotion ends at.
 fn lattice(a: ElementType, b: ElementType) -> Result<(ElementType, &'static str)> {
-    let wider = if a.bits() > b.bits() { a } else { b };
     Ok(match (a.kind(), b.kind()) {
         _ if is_float8(a) || is_float8(b) => return refuse(Reason::FLOAT8, a, b),
         _ if a == b => (a, "the types are equal"),
@@ -81,16 +81,10 @@ fn lattice(a: ElementType, b: ElementType) -> Result<(ElementType, &'static str)
             let double = [a, b].iter().any(|&ty| ty == F64 || ty == C128);
             (if double { C128 } else { C64 }, "the complex type whose parts hold both")
         }
-        (Kind::Float, Kind::Float) if a.bits() == b.bits() => (F32, "neither float holds the other"),
-        (Kind::Float, Kind::Float) => (wider, "the wider float"),
-        (Kind::Float, _) | (_, Kind::Boolean) => (a, HIGHER_KIND),
-        (_, Kind::Float) | (Kind::Boolean, _) => (b, HIGHER_KIND),
-        _ if a.bits() == b.bits() => (I16, "the signed integer that holds both"),
-        _ => (wider, "the wider integer"),
+        _ => of_numbers(a, b),
     })
 }
 
-const HIGHER_KIND: &str = "the higher kind wins: boolean, integer, floating point, complex";
 const SAME_KIND: &str = "a number or 0-D tensor of no higher kind does not change the type of the other tensor";
 
 fn refuse<T>(reason: Reason, a: ElementType, b: ElementType) -> Result<T> {

@@ -23,6 +23,7 @@
 //! | `cat`, `stack` | `result_type`; `cat` takes no tensor of rank 0, `stack` takes one rank (`rank`) |
 //! | `add_`, `mul_`, `div_`, `pow_` | the result keeps the first operand's type, and must be of no higher kind (`cast`) |
 
+use super::{HIGHER_KIND, of_numbers};
 use crate::derivation::{Trace, change, meet};
 use crate::operand::Operands;
 use crate::operation::{MANY, operations};
@@ -165,11 +166,7 @@ fn lattice(a: ElementType, b: ElementType) -> Result<(ElementType, &'static str)
         return refuse(Reason::FLOAT8, a, b);
     }
     if either(is_bare_unsigned) {
-        return match (a.is_float(), b.is_float()) {
-            (true, _) => Ok((a, HIGHER_KIND)),
-            (_, true) => Ok((b, HIGHER_KIND)),
-            _ => refuse(BARE_UNSIGNED, a, b),
-        };
+        return if either(ElementType::is_float) { Ok(of_numbers(a, b)) } else { refuse(BARE_UNSIGNED, a, b) };
     }
     if either(|ty| ty == F4E2M1x2 || ty.is_integer() && !is_integral(ty)) {
         return refuse(NO_RULE, a, b);
@@ -181,19 +178,9 @@ fn lattice(a: ElementType, b: ElementType) -> Result<(ElementType, &'static str)
             None => refuse(NO_RULE, a, b),
         };
     }
-    let wider = if a.bits() > b.bits() { a } else { b };
-    Ok(match (a.kind(), b.kind()) {
-        (Kind::Float, Kind::Float) if a.bits() == b.bits() => (F32, "neither float holds the other"),
-        (Kind::Float, Kind::Float) => (wider, "the wider float"),
-        (Kind::Float, _) | (_, Kind::Boolean) => (a, HIGHER_KIND),
-        (_, Kind::Float) | (Kind::Boolean, _) => (b, HIGHER_KIND),
-        // Only u8 with i8 remains: the other unsigned types are refused above.
-        _ if a.bits() == b.bits() => (I16, "the signed integer that holds both"),
-        _ => (wider, "the wider integer"),
-    })
+    // Of the unsigned types only u8 remains: the others are refused above.
+    Ok(of_numbers(a, b))
 }
-
-const HIGHER_KIND: &str = "the higher kind wins: boolean, integer, floating point, complex";
 
 /// Applies `torch.can_cast`: true if an in-place operation may store a result of type `from` in a tensor of type `to`.
 /// Lowering the kind is refused; losing bits is not.
