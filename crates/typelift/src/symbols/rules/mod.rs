@@ -123,32 +123,7 @@ fn split_values(walk: &mut Walk, graph: &Graph, layer: &Layer, operation: &'stat
 /// Finds the dimensions of a layer's outputs and records its constraints.
 fn apply(rule: &mut Rule) {
     let found = match rule.operation.name {
-        "Add"
-        | "Subtract"
-        | "Multiply"
-        | "Divide"
-        | "FloorMod"
-        | "Mod"
-        | "Maximum"
-        | "Minimum"
-        | "Power"
-        | "SquaredDifference"
-        | "BitwiseAnd"
-        | "BitwiseOr"
-        | "BitwiseXor"
-        | "BitwiseLeftShift"
-        | "BitwiseRightShift"
-        | "Equal"
-        | "NotEqual"
-        | "Less"
-        | "LessEqual"
-        | "Greater"
-        | "GreaterEqual"
-        | "LogicalAnd"
-        | "LogicalOr"
-        | "LogicalXor"
-        | "Xor"
-        | "ConvertPromoteTypes" => join::elementwise(rule),
+        "ConvertPromoteTypes" => join::elementwise(rule),
         "Select" => join::select(rule),
         "MatMul" => join::matmul(rule),
         "Einsum" => join::einsum(rule),
@@ -187,7 +162,7 @@ fn apply(rule: &mut Rule) {
         "BatchToSpace" | "SpaceToBatch" => movement::batch_and_space(rule),
         "ShuffleChannels" => movement::shuffle_channels(rule),
         "NonZero" => movement::non_zero(rule),
-        "RandomUniform" => movement::from_shape_input(rule),
+        "RandomUniform" => rule.values(0).and_then(|dims| rule.put(dims.into_iter().collect())),
         "Eye" => movement::eye(rule),
         "Convolution" | "GroupConvolution" | "BinaryConvolution" => network::convolution(rule),
         "ConvolutionBackpropData" | "GroupConvolutionBackpropData" => network::deconvolution(rule),
@@ -213,6 +188,7 @@ fn apply(rule: &mut Rule) {
         "TensorIterator" => body::iterated(rule),
         // The initial value is that of the first inference alone.
         "ReadValue" => Some(()),
+        _ if rule.operation.attribute("auto_broadcast").is_some() => join::elementwise(rule),
         _ => None,
     };
     if found.is_none() {

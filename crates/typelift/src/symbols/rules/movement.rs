@@ -614,11 +614,6 @@ pub(super) fn non_zero(rule: &mut Rule) -> Option<()> {
     rule.put(Dims::from_slice(&[Some(rank), None]))
 }
 
-pub(super) fn from_shape_input(rule: &mut Rule) -> Option<()> {
-    let dims = rule.values(0)?.into_iter().collect();
-    rule.put(dims)
-}
-
 pub(super) fn eye(rule: &mut Rule) -> Option<()> {
     let mut dims: Dims = if rule.inputs.len() > 3 { rule.values(3)?.into_iter().collect() } else { Dims::new() };
     let (rows, columns) = (rule.single(0), rule.single(1));
