@@ -192,7 +192,7 @@ fn arity(operation: &Operation) -> String {
 }
 
 /// Answer of a rule set to a question, or the code of its refusal.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Answer<'a> {
     rules: &'a str,
     op: &'a str,
@@ -324,19 +324,7 @@ impl Args {
         if !self.explain {
             steps.clear();
         }
-        let mut answer = Answer {
-            rules: rules.name(),
-            op,
-            operands,
-            element_type: None,
-            common_type: None,
-            weak: false,
-            shape: None,
-            code: None,
-            message: None,
-            help: None,
-            steps,
-        };
+        let mut answer = Answer { rules: rules.name(), op, operands, steps, ..Answer::default() };
         match (found, question.shape(rules, op)) {
             (Err(refusal), _) => {
                 answer.code = Some(refusal.code());
@@ -542,20 +530,13 @@ fn print_matrices(args: &Args, matrices: &[Matrix], terminal: &mut Terminal) -> 
     if args.format == Format::Json {
         return terminal.print_json(&matrices.iter().map(Versioned::new).collect::<Vec<_>>()).map(|()| Status::Done);
     }
-    terminal
-        .print(
-            &matrices
-                .iter()
-                .map(|matrix: &Matrix| {
-                    let break_after = if matrix.title.is_empty() { "" } else { "\n" };
-                    let mut columns = Columns::new(vec![Side::Left; matrix.rows.first().map_or(0, Vec::len)]);
-                    matrix.rows.iter().for_each(|row| columns.push(PLAIN, row.clone()));
-                    format!("{}{break_after}{}", matrix.title, columns.print())
-                })
-                .collect::<Vec<_>>()
-                .join("\n"),
-        )
-        .map(|()| Status::Done)
+    let texts = matrices.iter().map(|Matrix { title, rows }| {
+        let break_after = if title.is_empty() { "" } else { "\n" };
+        let mut columns = Columns::new(vec![Side::Left; rows.first().map_or(0, Vec::len)]);
+        rows.iter().for_each(|row| columns.push(PLAIN, row.clone()));
+        format!("{title}{break_after}{}", columns.print())
+    });
+    terminal.print(&texts.collect::<Vec<_>>().join("\n")).map(|()| Status::Done)
 }
 
 fn table(rules: &RuleSet, operation: &str) -> Vec<Matrix> {
@@ -623,11 +604,8 @@ fn compare(args: &Args, texts: &[&str], terminal: &mut Terminal) -> Result<Statu
     }
     let mut columns = Columns::new([Side::Left, Side::Left]);
     for (words, rules, answer) in answers {
-        let text = if !question
-            .operands
-            .iter()
-            .all(|operand: &Operand| operand.is_number() || has(rules, operand.element_type))
-        {
+        let is_known = |it: &Operand| it.is_number() || rules.types().any(|known| known == it.element_type);
+        let text = if !question.operands.iter().all(is_known) {
             "does not have these types".to_owned()
         } else if rules.operation(&args.op).is_none() {
             "has no such operation".to_owned()
@@ -637,10 +615,6 @@ fn compare(args: &Args, texts: &[&str], terminal: &mut Terminal) -> Result<Statu
         columns.push(PLAIN, [(*words).to_owned(), text]);
     }
     terminal.print(&columns.print()).map(|()| Status::Done)
-}
-
-fn has(rules: &RuleSet, ty: ElementType) -> bool {
-    rules.types().any(|known| known == ty)
 }
 
 /// `-` means refused. The modes of JAX are left out: strict promotion refuses every pair, and without 64-bit types
@@ -666,7 +640,8 @@ fn disagreements(args: &Args) -> Result<Vec<Matrix>, Failure> {
                 let answers = all.iter().map(|(_, rules)| rules.promote(&args.op, &operands));
                 let cells: Vec<_> = answers.map(|answer| answer.map_or("-", |found| found.result.name())).collect();
                 if all.iter().zip(&cells).any(|((_, rules), cell)| {
-                    *cell != cells[0] && [a, b].iter().all(|&ty| ty == ElementType::Dynamic || has(rules, ty))
+                    *cell != cells[0]
+                        && [a, b].iter().all(|&ty| ty == ElementType::Dynamic || rules.types().any(|it| it == ty))
                 }) {
                     grid.push([a.name(), b.name()].into_iter().chain(cells).map(str::to_owned).collect());
                 }
