@@ -237,10 +237,6 @@ fn try_rules(model: &Model, checking: &Checking, found: &mut [Diagnostic]) {
     }
 }
 
-fn unified(file: &str, before: &str, after: &str) -> String {
-    similar::TextDiff::from_lines(before, after).unified_diff().header(file, file).to_string()
-}
-
 struct Fix<'a> {
     before: Arc<String>,
     read_from: &'a ReadFrom,
@@ -358,7 +354,9 @@ impl Args {
             outcome.fails |= !self.write(input, &fixed, model.as_ref().zip(target.as_ref()), page)?;
             if self.diff {
                 page.form = Form::Text;
-                page.printed = unified(&diagnostics.file, &fixed.before, &diagnostics.source);
+                let (file, text) = (&diagnostics.file, diagnostics.source.as_str());
+                let edits = similar::TextDiff::from_lines(fixed.before.as_str(), text);
+                page.printed = edits.unified_diff().header(file, file).to_string();
             }
         }
         Ok(outcome)

@@ -218,11 +218,7 @@ impl Drop for Loaded {
 }
 
 /// Limit on the memory for computed values of one model, in bytes, where one is given.
-static MEMORY: OnceLock<Option<u64>> = OnceLock::new();
-
-pub(crate) fn limit_memory(bytes: Option<u64>) {
-    let _first = MEMORY.set(bytes);
-}
+pub(crate) static MEMORY: OnceLock<Option<u64>> = OnceLock::new();
 
 /// Parses a number of bytes, such as `512M` or `2G`.
 pub(crate) fn parse_size(text: &str) -> Result<u64, String> {

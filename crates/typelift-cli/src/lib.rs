@@ -216,7 +216,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let mut terminal = Terminal::new(cli.general.color, cli.general.full_names);
     terminal.is_quiet = cli.general.quiet;
     let start = cli.general.verbose.then(Instant::now);
-    input::limit_memory(cli.general.max_memory);
+    let _first = input::MEMORY.set(cli.general.max_memory);
     typelift::host::on_wait(terminal::say_waiting);
     panics::expect(&arguments);
     let result = panics::catch(None, || cli.verb.run(&mut terminal));

@@ -20,7 +20,7 @@ use typelift::{Graph, Layer, LayerId, Model, Output, diff};
 
 use super::Tensor;
 use super::compare::{Difference, is_finite};
-use super::conditions::{PRECISION, RunOptions};
+use super::conditions::{PRECISION, RunOptions, THREADS};
 use super::coverage::{self, NotTested, Short, Spread};
 use super::error::{Side, VerifyError};
 use super::given::{self, Arrays, Expected};
@@ -254,7 +254,7 @@ impl Work<'_> {
         let session =
             Session::load(runner, [&ran[0].model, &ran[1].model], &self.verification.settings, self.two_runs)?;
         self.configs = [0, 1].map(|side| session.config(side).clone());
-        let silent = (0..2).filter(|&side| session.has_one_thread(side)).find(|&side| {
+        let silent = (0..2).filter(|&side| self.configs[side].get(THREADS).is_some_and(|it| it == "1")).find(|&side| {
             let mut ports = self.models[side].graph().layers().flat_map(Layer::outputs);
             ports.any(|port| !port.shape().is_static())
         });

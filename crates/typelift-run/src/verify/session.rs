@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Tensor;
-use super::conditions::{THREADS, is_taken};
+use super::conditions::is_taken;
 use super::error::{Side, VerifyError};
 use super::inputs::Sample;
 use super::runner::{Loaded, RunError, Runner, Setting, Source};
@@ -43,10 +43,6 @@ impl Session {
 
     pub(super) fn config(&self, side: usize) -> &BTreeMap<String, String> {
         &self.loaded[side].config
-    }
-
-    pub(super) fn has_one_thread(&self, side: usize) -> bool {
-        self.config(side).get(THREADS).is_some_and(|threads| threads == "1")
     }
 
     pub(super) fn run(&self, runner: &mut dyn Runner, side: Side, sample: &Sample) -> Result<Outputs, VerifyError> {

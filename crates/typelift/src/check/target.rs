@@ -23,7 +23,8 @@ pub(crate) fn check_target(model: &Model, target: Release) -> Vec<Diagnostic> {
 
 /// The findings about features that a release does not support, for a model that will be written anew.
 pub(crate) fn unread(model: &Model, target: Release) -> Vec<Diagnostic> {
-    let mut found: Vec<_> = long_name(model, target).into_iter().collect();
+    let long_name = long_tag(model, target).map(|tag| unrecognized(LONG_TAG, tag, target));
+    let mut found: Vec<_> = long_name.map(|it| it.help("give the model a shorter name")).into_iter().collect();
     let format = Release::of_format(model.version());
     if format > target {
         let span = xml::locate(model.source(), model.graph.span.unwrap_or_default(), "net", "version");
@@ -72,11 +73,6 @@ const LONG_TAG: &str = "a `<net>` tag of this length";
 /// The root tag if it is longer than the first bytes that older releases read.
 fn long_tag(model: &Model, target: Release) -> Option<Span> {
     root_tag(model, target).filter(|tag| (tag.end - tag.start) as usize > xml::OPENING - xml::DECLARATION.len())
-}
-
-fn long_name(model: &Model, target: Release) -> Option<Diagnostic> {
-    let tag = long_tag(model, target)?;
-    Some(unrecognized(LONG_TAG, tag, target).help("give the model a shorter name"))
 }
 
 /// The problem if other text is before the root tag, or if the file is too short.

@@ -318,8 +318,9 @@ impl Conversion {
 
     /// Changes the types and shapes of inputs and constants. Returns the changed inputs, and the changes.
     fn change_inputs(&self, model: &mut Model) -> Result<(Vec<LayerId>, Vec<Change>), InterfaceError> {
-        let (constants, inputs): (Vec<_>, Vec<_>) =
-            self.set_types.iter().cloned().partition(|(name, _)| model.names_constant(name));
+        let names_constant =
+            |(name, _): &(String, _)| model.find_input(name).is_err() && model.find_constant(name).is_ok();
+        let (constants, inputs): (Vec<_>, Vec<_>) = self.set_types.iter().cloned().partition(names_constant);
         let changed = model.set_inputs(&inputs, &self.set_shapes)?;
         let mut changes = Vec::new();
         for (name, element_type) in constants {
@@ -341,13 +342,9 @@ impl Conversion {
         !self.input_layouts.is_empty() || !self.output_layouts.is_empty()
     }
 
-    /// True if the types of the whole model, the storage of constants or precision marks are to be changed.
-    pub(crate) fn changes_precision(&self) -> bool {
-        self.storage.is_some() || self.quantize.is_some() || !self.types.is_empty() || self.mark_keeps
-    }
-
     pub(crate) fn lowers_promotions(&self) -> bool {
-        self.unneeded != Unneeded::Noops || !self.changes_precision()
+        let keeps_precision = self.storage.is_none() && self.quantize.is_none() && self.types.is_empty();
+        self.unneeded != Unneeded::Noops || keeps_precision && !self.mark_keeps
     }
 
     /// Replaces each ConvertPromoteTypes of a typed model, and removes Converts.

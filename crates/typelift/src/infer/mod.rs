@@ -279,7 +279,7 @@ impl<'a> Walk<'a> {
                 graph.mark_ports_changed(id);
             }
             // The values of a computable layer may change even if its type and shape are unchanged.
-            if changed || operation.is_some_and(Operation::is_evaluated) {
+            if changed || operation.is_some_and(|it| !matches!(it.evaluate, ops::evaluate::Evaluate::Never)) {
                 stale.extend(graph.users(id));
             }
         }

@@ -206,7 +206,7 @@ impl Evaluator {
             Policy::Exact if operation.is_repeatable() => operation.evaluate.exact_bounds(&evaluation, &known),
             Policy::Exact => None,
         };
-        if let Some(fault) = evaluation.into_fault() {
+        if let Some(fault) = evaluation.fault.into_inner() {
             faults.push((tensor.layer, *fault));
         }
         let count = found.as_ref().map_or(0, |bounds| bounds.lower.len() as u64);

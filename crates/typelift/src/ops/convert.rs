@@ -14,7 +14,7 @@ pub(super) const ROWS: &[Operation] = &[
         .spreads_on(&[Spread::Kept, Spread::Range])
         .requires(&["destination_type"])
         .kind(LayerKind::Convert)
-        .evaluate(Evaluate::FromBounds(evaluate::convert, evaluate::convert_bounds))
+        .evaluate(Evaluate::FromBounds(evaluate::convert, |it, known| evaluate::ends(it, known, evaluate::convert_end)))
         .and(17)
         .attributes(&[Attr::new("destination_type", AttrKind::Type).default("dynamic")]),
     Operation::new("ConvertLike", 1, |cx| cx.finish(cx.element_type(1), cx.shape(0).clone()))

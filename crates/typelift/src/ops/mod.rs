@@ -487,10 +487,6 @@ impl Operation {
     pub(crate) fn output_type_attributes(&self) -> impl Iterator<Item = &'static Attr> {
         self.type_attributes().filter(|attribute| attribute.types_output)
     }
-
-    pub(crate) fn is_evaluated(&self) -> bool {
-        !matches!(self.evaluate, Evaluate::Never)
-    }
 }
 
 const COUNT: usize = {

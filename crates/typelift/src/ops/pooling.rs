@@ -23,7 +23,8 @@ pub(super) const ROWS: &[Operation] = &[
     window("MaxPool", 1, pool).spreads_on(&[Spread::Quantized]).until(7).attributes(before("exclude-pad", AVERAGE)),
     window("MaxPool", 8, max_pool).spreads_on(&[Spread::Quantized]).until(13).attributes(MAX),
     window("MaxPool", 14, max_pool).attributes(MAX),
-    Operation::new("AdaptiveAvgPool", 8, adaptive_avg_pool).inputs(2, 2),
+    Operation::new("AdaptiveAvgPool", 8, |cx| adaptive(cx).and_then(|shape| cx.finish(cx.element_type(0), shape)))
+        .inputs(2, 2),
     Operation::new("AdaptiveMaxPool", 8, adaptive_max_pool).inputs(2, 2).attributes(&[INDEX_ELEMENT_TYPE]),
 ];
 
@@ -179,11 +180,6 @@ fn torch_windows(length: Dim, steps: Dim, stride: i64, pad: i64) -> Dim {
         (_, None) => Dim::at_least(lower),
         (_, Some(upper)) => dim_between(lower, count(steps.upper().unwrap_or(-1), upper)),
     }
-}
-
-fn adaptive_avg_pool(cx: &mut Context) -> Result<(), Fault> {
-    let shape = adaptive(cx)?;
-    cx.finish(cx.element_type(0), shape)
 }
 
 fn adaptive_max_pool(cx: &mut Context) -> Result<(), Fault> {

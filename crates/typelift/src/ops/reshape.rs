@@ -255,10 +255,6 @@ fn squeeze(cx: &mut Context) -> Result<(), Fault> {
     cx.finish(cx.element_type(0), shape)
 }
 
-fn allows_axis_skip(cx: &Context) -> Result<bool, Fault> {
-    Ok(cx.operation.revision == 15 && cx.bool("allow_axis_skip")?)
-}
-
 fn may_be_one(dim: Dim) -> bool {
     !dim.is_fixed() && dim.contains(1)
 }
@@ -279,9 +275,10 @@ fn squeezed(cx: &Context, dims: &[Dim], axes: &[i64]) -> Result<Shape, Fault> {
         }
     }
     let pairs = dims.iter().copied().zip(chosen.iter().copied());
+    let skips = cx.operation.revision == 15 && cx.bool("allow_axis_skip")?;
     Ok(match axes {
         [] => without_ones(dims),
-        _ if allows_axis_skip(cx)? && pairs.clone().any(|(dim, chosen)| chosen && may_be_one(dim)) => Shape::dynamic(),
+        _ if skips && pairs.clone().any(|(dim, chosen)| chosen && may_be_one(dim)) => Shape::dynamic(),
         _ => pairs.filter(|&(dim, chosen)| !(chosen && dim.contains(1))).map(|(dim, _)| dim).collect(),
     })
 }

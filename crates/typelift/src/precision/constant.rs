@@ -62,11 +62,7 @@ impl Model {
         }
     }
 
-    pub(crate) fn names_constant(&self, name: &str) -> bool {
-        self.find_input(name).is_err() && self.find_constant(name).is_ok()
-    }
-
-    fn find_constant(&self, name: &str) -> Result<(Place, LayerId), InterfaceError> {
+    pub(crate) fn find_constant(&self, name: &str) -> Result<(Place, LayerId), InterfaceError> {
         let unknown = || InterfaceError::UnknownConstant(name.to_owned());
         let (place, id) = self.find(name).map_err(|_| unknown())?;
         let layer = self.graph_at(&place).and_then(|graph| graph.layer(id));

@@ -13,7 +13,7 @@ use super::operations::{operation_of, operations, root_of, root_operations};
 use super::roots::Limits;
 use super::subject::Subject;
 use super::swap::{Found, OnRefusal, Placed, Scan, all_outputs, pairs, swap};
-use super::term::{LayerTerm, Side, TermKind};
+use super::term::{LayerTerm, Rest, Side, TermKind};
 use super::{Code, Match, New, Pattern, Replacement, Report, RewriteError, Rule, RuleReplacement, Site, values};
 use crate::base::hash::{HashMap, HashSet};
 use crate::base::progress::each;
@@ -651,7 +651,9 @@ fn build(
     // Term of the pattern from which the replacement copies attributes, the revision or inputs.
     let is_source = |at: usize, old: &LayerTerm| {
         side.terms.iter().any(|term| match &term.kind {
-            TermKind::Layer(new) => new.operation == old.operation || new.takes_from(at),
+            TermKind::Layer(new) => {
+                new.operation == old.operation || [new.more_attributes, new.more_inputs].contains(&Rest::Of(at))
+            }
             _ => false,
         })
     };

@@ -120,12 +120,6 @@ pub(crate) struct LayerTerm {
     pub(crate) output: usize,
 }
 
-impl LayerTerm {
-    pub(crate) fn takes_from(&self, term: usize) -> bool {
-        [self.more_attributes, self.more_inputs].contains(&Rest::Of(term))
-    }
-}
-
 pub(super) fn rows_of(layer: &LayerTerm) -> Vec<&'static ops::Operation> {
     match &layer.version {
         Some(version) => ops::lookup(&layer.operation, version).into_iter().collect(),

@@ -64,11 +64,7 @@ pub(crate) fn convert(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Arra
     x.converted(to).filter(|_| !evaluation.is_decompression() && is_converted(x.element_type, to))
 }
 
-pub(crate) fn convert_bounds(evaluation: &Evaluation, known: &[&Bounds]) -> Option<Bounds> {
-    ends(evaluation, known, convert_end)
-}
-
-fn convert_end(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
+pub(crate) fn convert_end(evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
     if evaluation.is_decompression() {
         return None;
     }

@@ -74,9 +74,7 @@ impl Evaluate {
             }
         }
     }
-}
 
-impl Evaluate {
     /// Computes an output from exactly known inputs as a device does. Unlike in [`apply`](Self::apply), the largest
     /// number of a type is an ordinary number. `None` also if devices differ.
     pub(crate) fn exact(self, evaluation: &Evaluation, inputs: &[&Array]) -> Option<Array> {
@@ -193,17 +191,13 @@ pub(crate) struct Evaluation<'a> {
     graph: &'a Graph,
     pub(crate) port: usize,
     pub(crate) weights: &'a Weights,
-    fault: RefCell<Option<Box<Fault>>>,
+    /// The reason why OpenVINO does not accept the model, if the computation found one.
+    pub(crate) fault: RefCell<Option<Box<Fault>>>,
 }
 
 impl<'a> Evaluation<'a> {
     pub(crate) fn new(attributes: Attributes<'a>, graph: &'a Graph, port: usize, weights: &'a Weights) -> Self {
         Self { attributes, graph, port, weights, fault: RefCell::default() }
-    }
-
-    /// The reason why OpenVINO does not accept the model, if the computation found one.
-    pub(crate) fn into_fault(self) -> Option<Box<Fault>> {
-        self.fault.into_inner()
     }
 
     pub(crate) fn input(&self) -> Option<&'a OutputPort> {

@@ -69,9 +69,10 @@ impl Parser<'_> {
         let constant = self.cursor.eat_word("const");
         self.cursor.skip_space();
         let next = self.cursor.peek();
+        let is_clause = ["with", "where", "if"].contains(&self.cursor.clone().word());
         if self.cursor.eat("$") {
             self.side.terms[term].type_variable = Some(self.variable()?);
-        } else if !constant && next != Some('[') || next.is_some_and(char::is_alphabetic) && !self.sees_clause_word() {
+        } else if !constant && next != Some('[') || next.is_some_and(char::is_alphabetic) && !is_clause {
             loop {
                 let element_type = element_type(&mut self.cursor)?;
                 self.side.terms[term].element_types.push(element_type);
@@ -88,10 +89,6 @@ impl Parser<'_> {
             self.side.terms[term].span.end = self.cursor.at;
         }
         Ok(constant)
-    }
-
-    fn sees_clause_word(&mut self) -> bool {
-        ["with", "where", "if"].contains(&self.cursor.clone().word())
     }
 
     /// Parses a name in a replacement or a condition, which the pattern must have.

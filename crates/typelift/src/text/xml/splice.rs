@@ -183,11 +183,6 @@ impl<'l, 'a> LayerElements<'l, 'a> {
         }
         text
     }
-
-    fn take_joint(&mut self, name: &str) -> Option<(String, &'l Body, PrintBody<'a>)> {
-        let at = self.joints.iter().position(|(joint, ..)| joint == name)?;
-        Some(self.joints.swap_remove(at))
-    }
 }
 
 /// Attributes of a tag by name and value; `None` for one that was already compared.
@@ -425,7 +420,8 @@ impl<'a> Splice<'a> {
                     self.metadata(tokens.skip(&child)?, layer.rt_info.as_deref());
                 }
                 name => {
-                    let joint = text.take_joint(name);
+                    let joint = text.joints.iter().position(|(joint, ..)| joint == name);
+                    let joint = joint.map(|at| text.joints.swap_remove(at));
                     let whole = tokens.skip(&child)?;
                     if let Some((_, body, print)) = joint {
                         self.edit(self.with_gap(whole), self.layout(whole.start), |printer| print(printer, body));
