@@ -501,16 +501,17 @@ fn families_are_in_the_order_of_the_data_and_residual_blocks_are_whole() {
     assert_eq!(found, ["m.encoder.0", "m.encoder.1", "m.decoder.0", "m.decoder.1"]);
 
     // The third block has a layer on its skip connection.
-    let block = |at: usize| {
-        let (input, extra) = (format!("r{at}"), at == 2);
-        let (skip, more) = if extra { ("d", "d = Abs(r2)\n") } else { (&*input, "") };
+    let block = |at: usize, extra: bool| {
+        let input = format!("r{at}");
+        let (skip, more) =
+            if extra { (format!("d{at}"), format!("d{at} = Abs({input})\n")) } else { (input.clone(), String::new()) };
         format!(
             "{more}a{at} = Abs({input})\nb{at} = ReLU(a{at})\nc{at} = Abs(b{at})\ne{at} = Add(c{at}, {skip})\n\
              r{} = ReLU(e{at})\n",
             at + 1
         )
     };
-    let text: String = (0..4).map(block).collect();
+    let text: String = (0..4).map(|at| block(at, at == 2)).collect();
     let text = format!("x = Parameter : f32[2]\nr0 = Exp(x)\n{text}z = Sin(r4)\ny = Result(z)\n");
     let mut model = Model::from_text(&text).unwrap();
     assert_eq!(typelift::infer(&mut model), []);
@@ -525,6 +526,17 @@ fn families_are_in_the_order_of_the_data_and_residual_blocks_are_whole() {
         (None, 2, None),
     ];
     assert_eq!(found.collect::<Vec<_>>(), all);
+
+    // A block of the second stage lost its activation. It was no block, and the blocks after it had other numbers.
+    let stages: String = (0..6).map(|at| block(at, at == 2 || at == 4)).collect();
+    let stages = stages.replace("b3 = ReLU(a3)\n", "").replace("(b3)", "(a3)");
+    let mut model =
+        Model::from_text(&format!("x = Parameter : f32[2]\nr0 = Exp(x)\n{stages}y = Result(r6)\n")).unwrap();
+    assert_eq!(typelift::infer(&mut model), []);
+    let found = Blocks::new(&model).list;
+    let numbered: Vec<&Block> = found.iter().filter(|block| block.number.is_some()).collect();
+    assert_eq!((numbered.len(), numbered[3].layers.len()), (6, 4));
+    assert_eq!(numbered[3].differs, ["has 1 ReLU, where block 1, block 2 and block 6 have 2"]);
 
     // Blocks that lost their Add, and an unused layer that reads the last block.
     for at in [0, 1, 3] {
@@ -703,7 +715,9 @@ fn the_difference_of_two_siblings_is_named_and_neither_is_odd() {
         let strange = "`w` has values that are not finite, unlike its siblings";
         assert_eq!(differs("", "nan", count)[..2], ["", strange]);
     }
-    assert_eq!(differs("", "0.1", 3), ["", "", ""]);
+    assert_eq!(differs("", "0.2", 3), ["", "", ""]);
+    // Factors below 8 were not told.
+    assert_eq!(differs("", "2", 3), ["", "`w` has values about 4 times as large as in its siblings", ""]);
 }
 
 /// A layer more in one of two blocks shifts the numbers of names, which looked like other wiring.

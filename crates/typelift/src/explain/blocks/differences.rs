@@ -10,7 +10,7 @@ use typelift_promote::ElementType;
 use super::Block;
 use super::wiring::{self, Flow, short};
 use crate::base::hash::{self, HashMap};
-use crate::findings::grouped;
+use crate::findings::{grouped, list};
 use crate::infer::blocks::NAMELESS;
 use crate::model::graph::Layer;
 use crate::ops::{self, LayerKind};
@@ -439,4 +439,38 @@ pub(crate) fn describe(flow: Flow<'_>, blocks: &mut [Block]) {
             blocks[at].differs = differs;
         }
     }
+    for (at, odd) in odd_among_families(blocks).into_iter().rev() {
+        blocks[at].differs.insert(0, odd);
+    }
+}
+
+/// Describes blocks of small families, such as the stages of a CNN, that have one layer more or less than blocks of several
+/// other families.
+fn odd_among_families(blocks: &[Block]) -> Vec<(usize, String)> {
+    let members =
+        |at: usize| blocks.iter().filter(move |it| it.family.is_some() && it.family == blocks[at].family).count();
+    let small: Vec<usize> = (0..blocks.len()).filter(|&at| (1..=2).contains(&members(at))).collect();
+    let alike = |at: usize| {
+        let same = small.iter().filter(move |&&it| blocks[it].form.hashes[0] == blocks[at].form.hashes[0]);
+        same.map(|&it| &blocks[it]).collect::<Vec<_>>()
+    };
+    let odd = small.iter().filter(|&&at| alike(at).len() == 1).filter_map(|&at| {
+        let form = &blocks[at].form;
+        let mut others = small.iter().map(|&it| alike(it)).filter(|alike| alike.len() > 2);
+        others.find_map(|alike| {
+            let usual = &alike[0].form;
+            let counts = keys(&form.operations, &usual.operations).into_iter().map(|operation| {
+                let [own, others] = [form, usual].map(|form| form.operations.get(operation).copied().unwrap_or(0));
+                (operation, own, others)
+            });
+            let counts: Vec<_> = counts.filter(|(_, own, others)| own != others).collect();
+            let [(operation, own, others)] = counts[..] else { return None };
+            let is_branch = form.branch(usual).or(usual.branch(form)).is_some();
+            let names: Vec<String> = alike.iter().map(|it| short(&it.name).to_owned()).collect();
+            let names = list(names, "and");
+            (own.abs_diff(others) == 1 && !is_branch)
+                .then(|| (at, format!("has {own} {operation}, where {names} have {others}")))
+        })
+    });
+    odd.collect()
 }

@@ -400,7 +400,7 @@ pub(super) fn odd_constants(flow: Flow<'_>, blocks: &[&Block], is_usual: bool) -
         for (_, at, layer) in sizes.iter().filter(|(size, _, it)| *size == 0.0 && most > 0.0 && is_zero(it)) {
             odd[*at].push(format!("all values of {} are zero, those of its siblings are not", named(layer)));
         }
-        if let Some((times, at, layer)) = odd_scale(&sizes) {
+        for (times, at, layer) in odd_scales(&sizes) {
             let (times, word) = if times > 1.0 { (times, "large") } else { (times.recip(), "small") };
             let unit = 10_f64.powf(times.log10().floor() - 1.0);
             let about = format!("{:.1}", (times / unit).round() * unit);
@@ -432,7 +432,7 @@ pub(super) fn odd_constants(flow: Flow<'_>, blocks: &[&Block], is_usual: bool) -
 const LEAST_COMPARED: u64 = 64;
 const MOST_READ: usize = 512;
 /// Factor between constants, by the root of the mean square, from which one is of another scale.
-const OTHER_SCALE: f64 = 8.0;
+const OTHER_SCALE: f64 = 3.0;
 
 /// Constants of many floats by the root of the mean square of their values, the least first. Empty if one cannot be read.
 fn sizes<'a>(weights: &Weights, layers: Vec<(usize, &'a Layer)>) -> Vec<Size<'a>> {
@@ -449,20 +449,29 @@ fn sizes<'a>(weights: &Weights, layers: Vec<(usize, &'a Layer)>) -> Vec<Size<'a>
 
 type Size<'a> = (f64, usize, &'a Layer);
 
-/// The constant that is far from all others, which are near each other, with its factor and block. The first of only two.
-fn odd_scale<'a>(sizes: &[Size<'a>]) -> Option<(f64, usize, &'a Layer)> {
-    let near = |one: f64, other: f64| one > 0.0 && other <= OTHER_SCALE * one;
+/// The constants that are far from the others, each with its factor and block: farther than those are from each other. The
+/// first of only two.
+fn odd_scales<'a>(sizes: &[Size<'a>]) -> Vec<Size<'a>> {
+    let sizes = &sizes[sizes.partition_point(|it| it.0 == 0.0)..];
+    let (mut low, mut high) = (sizes.len() / 2, sizes.len() / 2);
+    while low > 0 && sizes[low].0 < OTHER_SCALE * sizes[low - 1].0 {
+        low -= 1;
+    }
+    while high + 1 < sizes.len() && sizes[high + 1].0 < OTHER_SCALE * sizes[high].0 {
+        high += 1;
+    }
+    let (Some(near), Some(middle)) = (sizes.get(low..=high), sizes.get(low.midpoint(high))) else { return Vec::new() };
+    let spread = sizes[high].0 / sizes[low].0;
+    let is_far = |size: f64| size * spread <= sizes[low].0 || size >= sizes[high].0 * spread;
     match *sizes {
-        [(least, ..), .., (most, ..)] if least == 0.0 || near(least, most) => None,
-        [(least, 0, layer), (most, ..)] => Some((least / most, 0, layer)),
-        [(least, ..), (most, at, layer)] => Some((most / least, at, layer)),
-        [(least, ..), .., (high, ..), (most, at, layer)] if near(least, high) && !near(high, most) => {
-            Some((most / sizes[sizes.len() / 2].0, at, layer))
+        [(one, 0, layer), (other, ..)] | [(other, ..), (one, 0, layer)] if near.len() == 1 => {
+            vec![(one / other, 0, layer)]
         }
-        [(least, at, layer), (low, ..), .., (most, ..)] if !near(least, low) && near(low, most) => {
-            Some((least / sizes[sizes.len() / 2].0, at, layer))
+        _ if near.len() * 3 < sizes.len() * 2 => Vec::new(),
+        _ => {
+            let others = sizes[..low].iter().chain(&sizes[high + 1..]).filter(|(size, ..)| is_far(*size));
+            others.map(|&(size, at, layer)| (size / middle.0, at, layer)).collect()
         }
-        _ => None,
     }
 }
 

@@ -247,27 +247,33 @@ impl<'a> Flow<'a> {
             }
             start = end;
         }
+        // One block may lack an operation.
         let types = |block: &FoundBlock| BTreeSet::from_iter(self.types(places, block.start, block.end));
-        if found.len() < LEAST_OF_RESIDUAL || !found.iter().all(|block| types(block) == types(&found[0])) {
+        let count = |block: &FoundBlock| found.iter().filter(|other| types(other) == types(block)).count();
+        let Some(usual) = found.iter().take(2).max_by_key(|block| count(block)).map(types) else { return Vec::new() };
+        let all = found.len();
+        found.retain(|block| types(block) == usual);
+        if found.len() < LEAST_OF_RESIDUAL || found.len() + 1 < all {
             return Vec::new();
         }
-        let next = |block: &FoundBlock| places.get(block.end).map(|&at| self.order[at].ty());
-        if next(&found[0]) == Some("ReLU") && found.iter().all(|block| next(block) == Some("ReLU")) {
-            found.iter_mut().for_each(|block| block.end += 1);
+        let is_active = |block: &FoundBlock| places.get(block.end).is_some_and(|&at| self.order[at].ty() == "ReLU");
+        if found.iter().filter(|block| is_active(block)).count() + 1 >= found.len() {
+            found.iter_mut().for_each(|block| block.end += usize::from(is_active(block)));
         }
-        let mut length = 0;
+        found.iter_mut().for_each(|block| block.family = block.end - block.start);
+        self.add_gapped(places, &mut found);
+        let mut length = usize::MAX;
         for block in &mut found {
-            *family += usize::from(length > 0 && block.end - block.start > length);
-            length = block.end - block.start;
-            block.family = *family;
+            *family += usize::from(block.family > length);
+            (length, block.family) = (block.family, *family);
         }
         *family += 1;
-        self.add_gapped(places, &mut found);
         found
     }
 
-    /// Adds blocks that lack their Add: layers with the other operations of a near block. They are all between two blocks,
-    /// or keep the shape, so that an Add could join the skip connection.
+    /// Adds blocks that lack a layer, such as their Add: layers with the other operations of a near block. They are all
+    /// between two blocks, or keep the shape, so that an Add could join the skip connection. The family of each block is its
+    /// number of layers, that of a whole one.
     fn add_gapped(&self, places: &[usize], found: &mut Vec<FoundBlock>) {
         let shape = |at: usize| self.order[places[at]].outputs().first().map(OutputPort::shape);
         let mut at = 0;
@@ -276,20 +282,19 @@ impl<'a> Flow<'a> {
             let (from, to) = (before.map_or(0, |it| it.end), next.map_or(places.len(), |it| it.start));
             let is_between = |start, end| before.is_some() && next.is_some() && (start, end) == (from, to);
             let gapped = |block: &FoundBlock| {
-                let mut types = self.types(places, block.start, block.end);
-                types.remove(types.iter().rposition(|ty| *ty == "Add")?);
-                let starts = [from, to.saturating_sub(types.len())].into_iter();
-                let mut ranges = starts.map(|start| (start, start + types.len()));
+                let whole = self.types(places, block.start, block.end);
+                let starts = [from, (to + 1).saturating_sub(whole.len())].into_iter();
+                let mut ranges = starts.map(|start| (start, start + whole.len() - 1));
                 ranges.find(|&(start, end)| {
                     (from.max(1)..=to).contains(&start)
                         && end <= to
                         && (is_between(start, end) || shape(start - 1) == shape(end - 1))
-                        && self.types(places, start, end) == types
+                        && is_without_one(&whole, &self.types(places, start, end))
                 })
             };
             let near = &found[at.saturating_sub(2)..found.len().min(at + 2)];
-            match near.iter().find_map(gapped).zip(before.or(next)) {
-                Some(((start, end), &FoundBlock { family, .. })) => found.insert(at, FoundBlock { start, end, family }),
+            match near.iter().find_map(|block| Some((gapped(block)?, block.family))) {
+                Some(((start, end), family)) => found.insert(at, FoundBlock { start, end, family }),
                 None => at += 1,
             }
         }
@@ -298,6 +303,12 @@ impl<'a> Flow<'a> {
     fn types(&self, places: &[usize], start: usize, end: usize) -> Vec<&'a str> {
         places[start..end].iter().map(|&place| self.order[place].ty()).collect()
     }
+}
+
+/// True if the second list is the first one without one item.
+fn is_without_one(whole: &[&str], part: &[&str]) -> bool {
+    let same = whole.iter().zip(part).take_while(|(one, other)| one == other).count();
+    whole.get(same + 1..) == part.get(same..)
 }
 
 /// Minimum number of blocks of a residual network without names.
