@@ -36,7 +36,7 @@ pub use words::{
     fixes::{Remedy, Voice, shell_command},
     grouped, size,
 };
-pub(crate) use words::{described, list, short};
+pub(crate) use words::{described, limits, list, short};
 
 /// The severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

@@ -8,6 +8,7 @@ use super::evaluate::moves_values;
 use super::kind::{LayerKind, kind};
 use super::values::array;
 use super::values::conversion::Audit;
+use crate::findings::limits;
 use crate::model::graph::{Graph, Layer, Output};
 use crate::model::weights::Weights;
 
@@ -30,18 +31,20 @@ impl Conversion {
     /// Returns the effect on the values of this layer's input: by the values of a constant, otherwise by the types and
     /// by the layers before it, such as a Clamp or a Round.
     pub fn effect(&self, graph: &Graph, weights: &Weights, layer: &Layer) -> Effect {
-        let Some((_, lost)) = self.lossy().next() else {
-            let losses = self.from.first().and_then(|&from| fidelity(from, self.to));
-            return Effect { losses, audit: None };
+        let (from, to) = (self.from.first().copied().unwrap_or(ElementType::Dynamic), self.to);
+        let Some((from, lost)) = self.lossy().next() else {
+            return Effect { losses: fidelity(from, to), from, to, audit: None };
         };
         match converted_values(graph, weights, layer) {
-            Some(audit) if audit.changed() == 0 => Effect { losses: Some(Fidelity::default()), audit: None },
-            Some(audit) => Effect { losses: Some(audit.losses()), audit: Some(audit) },
+            Some(audit) => {
+                let (losses, changed) = (audit.losses(), audit.changed() > 0);
+                Effect { losses: Some(losses), from, to, audit: Some(audit).filter(|_| changed) }
+            }
             None => {
                 let input = graph.producer(layer.id().input(0)).filter(|_| self.from.len() == 1);
                 let range = input.map(|input| Range::of(graph, weights, input, MOST_PASSED));
-                let can = |loss: &Loss| range.is_none_or(|range| range.can(*loss, self.to));
-                Effect { losses: Some(lost.losses().filter(can).collect()), audit: None }
+                let can = |loss: &Loss| range.is_none_or(|range| range.can(*loss, to));
+                Effect { losses: Some(lost.losses().filter(can).collect()), from, to, audit: None }
             }
         }
     }
@@ -62,6 +65,8 @@ impl Conversion {
 pub struct Effect {
     /// The possible losses; those of its values for a constant. `None` for unknown types.
     pub losses: Option<Fidelity>,
+    from: ElementType,
+    to: ElementType,
     /// The counts of the values of a constant, if some change.
     pub audit: Option<Audit>,
 }
@@ -73,12 +78,12 @@ impl Effect {
     }
 }
 
-/// Formats as `exact`, `rounds, overflows`, or for a constant `3 of 64 values change: …`.
+/// Formats as `exact`, `rounds above 2^11, overflows above 65504`, or for a constant `3 of 64 values change: …`.
 impl fmt::Display for Effect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.audit, self.losses) {
             (Some(audit), _) => audit.fmt(f),
-            (None, Some(losses)) => losses.fmt(f),
+            (None, Some(losses)) => f.write_str(&limits(losses, self.from, self.to)),
             (None, None) => f.write_str("of an unknown type"),
         }
     }

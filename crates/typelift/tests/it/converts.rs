@@ -29,15 +29,15 @@ fn losses_depend_on_the_layers_before_a_convert() {
         (format!("{small}{round}"), "u8", "exact"),
         (format!("{small}k = Const([0]) : i64[1]\nb = Unsqueeze(a, k)\nc = Floor(b)\n"), "u8", "exact"),
         ("a = Round(x) {mode=half_to_even}\nb = Clamp(a) {min=-128, max=127}\n".to_owned(), "i8", "exact"),
-        (format!("{small}{round}"), "i8", "wraps"),
+        (format!("{small}{round}"), "i8", "wraps below -128 and from 128"),
         (format!("{small}{round}"), "f16", "exact"),
         (format!("{small}{round}"), "boolean", "collapses"),
         (small.clone(), "u8", "truncates"),
-        (small, "f16", "rounds"),
+        (small, "f16", "rounds to 11 bits"),
         (clamp("0", "0.5") + "b = Floor(a)\n", "boolean", "exact"),
-        ("a = Floor(x)\n".to_owned(), "i64", "wraps"),
+        ("a = Floor(x)\n".to_owned(), "i64", "wraps below -2^63 and from 2^63"),
         // The largest number is 2147483648 in f32.
-        (clamp("0", "2147483647") + round, "i32", "wraps"),
+        (clamp("0", "2147483647") + round, "i32", "wraps below -2^31 and from 2^31"),
         ("a = Convert(x) {destination_type=i8}\nb = Convert(a) {destination_type=f32}\n".to_owned(), "f16", "exact"),
         (
             "a = Convert(x) {destination_type=boolean}\nb = Convert(a) {destination_type=f32}\n".to_owned(),
@@ -53,16 +53,17 @@ fn losses_depend_on_the_layers_before_a_convert() {
         ("k = Const([3]) : f32[]\na = Round(x) {mode=half_to_even}\nb = Add(a, k)\nc = Clamp(b) {min=0, max=255}\n".to_owned(), "u8", "exact"),
         ("k = Const([3]) : f32[]\na = Clamp(x) {min=0, max=250}\nb = Add(a, k)\nc = Round(b) {mode=half_to_even}\n".to_owned(), "u8", "exact"),
         ("k = Const([0.5]) : f32[]\na = Round(x) {mode=half_to_even}\nb = Add(a, k)\nc = Clamp(b) {min=0, max=255}\n".to_owned(), "u8", "truncates"),
-        ("a = Relu(x)\nb = Round(a) {mode=half_to_even}\n".to_owned(), "u8", "wraps"),
+        ("a = Relu(x)\nb = Round(a) {mode=half_to_even}\n".to_owned(), "u8", "wraps below 0 and from 256"),
         ("a = NonZero(x) {output_type=i64}\n".to_owned(), "u1", "exact"),
-        ("a = ShapeOf(x) {output_type=i64}\n".to_owned(), "u1", "wraps"),
+        ("a = ShapeOf(x) {output_type=i64}\n".to_owned(), "u1", "wraps below 0 and from 2"),
         ("a = ShapeOf(x) {output_type=i64}\n".to_owned(), "u2", "exact"),
         ("k = Const([0]) : i64[]\nl = Const([100]) : i64[]\nm = Const([1]) : i64[]\na = Range(k, l, m) {output_type=i64}\n".to_owned(), "i8", "exact"),
         (
             "k = Const([1]) : i64[1]\nl = Const([0.5]) : f32[]\na = Pad(x, k, k, l) {pad_mode=constant}\n".to_owned(),
             "i8",
-            "wraps, truncates",
+            "wraps below -128 and from 128, truncates",
         ),
+        ("a = Convert(x) {destination_type=i32}\n".to_owned(), "f16", "rounds above 2^11, overflows above 65504"),
     ];
     for (layers, to, effect) in table {
         let last = layers.trim_end().rsplit('\n').next().unwrap()[..1].to_owned();

@@ -3,9 +3,9 @@
 use std::fmt;
 use std::path::Path;
 
-use typelift_promote::{ElementType, Loss, fidelity};
+use typelift_promote::{ElementType, Fidelity, Kind, Loss, fidelity};
 
-use super::{list, shell_word};
+use super::{list, shell_word, short};
 use crate::findings::{Applicability, Diagnostic, Fix, FixAction, Owner, Rules, replaced_by};
 
 /// Audience of the description of fixes.
@@ -204,20 +204,30 @@ fn inserting(converts: &[(ElementType, ElementType)]) -> String {
 
 /// Describes one Convert: `a Convert from i64 to f32 (rounds above 2^24)`.
 fn convert(from: ElementType, to: ElementType) -> String {
-    let exact_below = match to {
-        ElementType::F16 => "2^11",
-        ElementType::Bf16 => "2^8",
-        ElementType::F32 => "2^24",
-        ElementType::F64 => "2^53",
-        _ => "",
-    };
-    match fidelity(from, to) {
-        Some(fidelity) if from.is_integer() && !exact_below.is_empty() && fidelity.losses().eq([Loss::Rounds]) => {
-            format!("a Convert from {from} to {to} (rounds above {exact_below})")
+    let losses = fidelity(from, to).map(|losses| format!(" ({})", limits(losses, from, to)));
+    format!("a Convert from {from} to {to}{}", losses.unwrap_or_default())
+}
+
+/// Lists losses with the numbers at which they begin: `rounds above 2^11, overflows above 65504`.
+pub(crate) fn limits(losses: Fidelity, from: ElementType, to: ElementType) -> String {
+    let words = losses.losses().map(|loss| match (loss, to.float_format()) {
+        (Loss::Rounds, Some(format)) if from.is_integer() => format!("rounds above 2^{}", format.mantissa + 1),
+        (Loss::Rounds, Some(format)) => format!("rounds to {} bits", format.mantissa + 1),
+        (Loss::Overflows, Some(format)) => {
+            let (mantissa, exponent) = format.largest();
+            let largest = mantissa as f64 * 2_f64.powi(exponent);
+            format!("overflows above {}", if largest < 1e6 { largest.to_string() } else { short(largest) })
         }
-        Some(fidelity) => format!("a Convert from {from} to {to} ({fidelity})"),
-        None => format!("a Convert from {from} to {to}"),
-    }
+        (Loss::Wraps, _) => {
+            let bits = to.bits() - u32::from(to.kind() == Kind::Signed);
+            let end = if bits < 16 { (1_u32 << bits).to_string() } else { format!("2^{bits}") };
+            let start = if bits < to.bits() { format!("-{end}") } else { "0".to_owned() };
+            format!("wraps below {start} and from {end}")
+        }
+        _ => loss.name().to_owned(),
+    });
+    let words: Vec<String> = words.collect();
+    if words.is_empty() { losses.to_string() } else { words.join(", ") }
 }
 
 impl fmt::Display for Fix {

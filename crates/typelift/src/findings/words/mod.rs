@@ -10,7 +10,7 @@ use crate::base::span::Lines;
 use crate::model::graph::Layer;
 
 pub(crate) use commands::shell_word;
-pub(crate) use fixes::Voice;
+pub(crate) use fixes::{Voice, limits};
 
 impl Severity {
     /// Returns `error`, `warning` or `note`.
@@ -143,7 +143,7 @@ pub fn size(bytes: u64) -> String {
 /// Formats a number with three significant digits.
 pub(crate) fn short(number: f64) -> String {
     let rounded: f64 = format!("{number:.2e}").parse().unwrap_or(number);
-    if rounded == 0.0 || (1e-4..1e7).contains(&rounded) { rounded.to_string() } else { format!("{rounded:e}") }
+    if rounded == 0.0 || (1e-4..1e7).contains(&rounded.abs()) { rounded.to_string() } else { format!("{rounded:e}") }
 }
 
 /// Formats a list: `a`, `a and b`, `a, b and c`.
