@@ -349,7 +349,9 @@ fn the_values_that_differ_most_have_their_indices_and_both_numbers() {
     let diff = typelift::diff(&before, &after);
     let lines = diff.story_lines();
     assert_eq!(diff.story()[..2], ["f32 to f16: 2 constants, worst relative error 2.7e-1", "still f32: 1 constant, c"]);
-    assert_eq!((lines[0].changes[0].path.as_str(), lines[1].kept), ("b", &["c".to_owned()][..]));
+    assert_eq!((lines[0].changes[0].path.as_str(), lines[1].kept), ("b.f32", &["c".to_owned()][..]));
+    // A constant that got a Convert is no renamed one, and the Convert is no added layer.
+    assert_eq!(diff.changes.len(), 2);
     let values = lines[0].changes[0].values.as_ref().unwrap();
     assert_eq!(values.worst, ["[1]: 90000 → 65504", "[0]: 70000 → 65504"]);
     assert_eq!(values.to_string(), "2 of 2 values, at most 24500, 2 out of range");
@@ -393,6 +395,10 @@ fn a_story_names_blocks_families_and_tensors() {
     let families = ["encoder", "decoder"]
         .map(|family| format!("changed: operation of Tanh Relu → Tanh, in each of {family}.layers.0–3"));
     let families = families.each_ref().map(String::as_str);
+    // The new name has no number, and its place is near the block before.
+    let diff = typelift::diff(&model(&one(None)), &model(&one(None).replace("m.layers.2.", "m.two.")));
+    let places: Vec<String> = typelift::alike(&diff.changes).iter().map(|it| it.places()).collect();
+    assert_eq!(places, ["4 in layers.2"]);
     let rows: [(String, String, &[&str]); 4] = [
         (
             convolution("explicit"),
@@ -406,4 +412,83 @@ fn a_story_names_blocks_families_and_tensors() {
     for (before, after, story) in rows {
         assert_eq!(typelift::diff(&model(&before), &model(&after)).story(), story);
     }
+}
+
+/// Each pair of models differs in one thing that was told as two, as another one, or not at all.
+#[test]
+fn one_difference_is_one_change_with_its_reason() {
+    let model = |text: &str| {
+        let mut model = typelift::Model::from_text(&format!(
+            "x = Parameter : f32[3]\np = Parameter : f32[3]\n{text}\nz = Result(y)"
+        ))
+        .unwrap();
+        assert_eq!(typelift::infer(&mut model), [], "{text}");
+        model
+    };
+    let table = [
+        (
+            "y = Add(x, p)",
+            "y = Add(p, x)",
+            "changed: inputs 0 and 1 of Add in y: x, p → swapped, which computes the same",
+        ),
+        ("y = Subtract(x, p)", "y = Subtract(p, x)", "changed: inputs 0 and 1 of Subtract in y: x, p → swapped"),
+        (
+            "c = Const([2]) : f32[]\ny = Divide(x, c)",
+            "c = Const([0.5]) : f32[]\ny = Multiply(x, c)",
+            "changed: operation of Multiply Divide by 2 → Multiply by 0.5, the same",
+        ),
+        (
+            "c = Const([3]) : f32[]\ny = Divide(x, c)",
+            "c = Const([0.33333334]) : f32[]\ny = Multiply(x, c)",
+            "changed: operation of Multiply Divide by 3 → Multiply by 0.33333334, the same but for rounding",
+        ),
+        (
+            "c = Const([1,0,3]) : f32[3]\ny = Add(x, c)",
+            "c = Const([4,0,12]) : f32[3]\ny = Add(x, c)",
+            "changed: values of Const f32 times 4 in c",
+        ),
+        (
+            "c = Const([1,2,3]) : f32[3]\ny = Add(x, c)",
+            "c = Const([-1,-2,-3]) : f32[3]\ny = Add(x, c)",
+            "changed: values of Const f32 times -1 in c",
+        ),
+        (
+            "c = Const([1,2,3]) : f32[3]\ny = Add(x, c)",
+            "c = Const([4,8,13]) : f32[3]\ny = Add(x, c)",
+            "changed: values of Const f32 in c, 3 of 3 values, at most 10",
+        ),
+        (
+            "c = Const([0.1,2,3]) : f32[3]\ny = Add(x, c)",
+            "s = Const([0.1,2,3]) : f16[3]\nc = Convert(s) {destination_type=f32}\ny = Add(x, c)",
+            "f32 to f16: 1 constant, worst relative error 2.4e-4",
+        ),
+    ];
+    for (before, after, story) in table {
+        let diff = typelift::diff(&model(before), &model(after));
+        assert_eq!(diff.story(), [story]);
+        assert_eq!(diff.changes.len(), 1);
+    }
+}
+
+/// The order of a Transpose was said to be the bias that replaced another constant, and weights into which a Multiply was
+/// folded were said to be changed.
+#[test]
+fn constants_of_other_kinds_do_not_match_and_folded_layers_are_told() {
+    let model = |text: &str| {
+        let mut model =
+            typelift::Model::from_text(&format!("x = Parameter : f32[1,1,4,4]\nw = Const([{text}\nz = Result(y)"))
+                .unwrap();
+        assert_eq!(typelift::infer(&mut model), [], "{text}");
+        model
+    };
+    let convolution = "]) : f32[1,1,1,1]\nv = Convolution(x, w) {strides=[1,1], dilations=[1,1], pads_begin=[0,0], pads_end=[0,0], auto_pad=explicit}\n";
+    let before = model(&format!("2{convolution}c = Const([3]) : f32[1,1,1,1]\nm = Multiply(v, c)\ny = ReLU(m)"));
+    let after = model(&format!("6{convolution}y = ReLU(v)"));
+    let diff = typelift::diff(&before, &after);
+    assert_eq!(diff.story(), ["fused: Multiply : f32 into Const, 1"]);
+    let before = model(&format!("2{convolution}o = Const([0,2,3,1]) : i64[4]\nt = Transpose(v, o)\ny = ReLU(t)"));
+    let after = model(&format!("2{convolution}b = Const([1]) : f32[1,1,1,1]\nt = Add(v, b)\ny = ReLU(t)"));
+    assert!(
+        typelift::diff(&before, &after).changes.iter().all(|change| change.kind != typelift::explain::ChangeKind::Type)
+    );
 }

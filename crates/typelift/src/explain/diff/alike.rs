@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::{Change, ChangeKind};
+use super::{Change, ChangeKind, ValueChange};
 use crate::infer::blocks::plain;
 use crate::model::graph::numbered_prefix;
 
@@ -89,7 +89,9 @@ impl Alike<'_> {
 /// The family and the number of the block of a change: `model.layers.` and 12 for `model.layers.12.mlp/Add`.
 fn block(change: &Change) -> Option<(&str, u64)> {
     // A layer in a body is in the block of the layer around it.
-    let prefix = change.block.as_deref().or_else(|| numbered_prefix(&change.path))?;
+    let renamed = change.before.as_deref().filter(|_| change.kind == ChangeKind::Names && change.subject.is_none());
+    let prefix =
+        renamed.and_then(numbered_prefix).or(change.block.as_deref()).or_else(|| numbered_prefix(&change.path))?;
     // A layer named after another one has the module of that one: `a/__module.layers.0`.
     let prefix = plain(&prefix[prefix.rfind("__module.").unwrap_or(0)..]);
     let family = prefix.trim_end_matches(|c: char| c.is_ascii_digit());
@@ -118,7 +120,8 @@ fn what(change: &Change) -> String {
             let ty = |text: &Option<String>| side(text).split(" = ").next().unwrap_or_default().to_owned();
             let (before, after) = (ty(&change.before), ty(&change.after));
             let types = if before == after { after } else { format!("{before} → {after}") };
-            format!("values of {operation} {types}")
+            let factor = change.values.as_ref().and_then(ValueChange::factor).map(|factor| format!(" times {factor}"));
+            format!("values of {operation} {types}{}", factor.unwrap_or_default())
         }
         _ => {
             let subject = if subject.is_empty() { change.kind.name() } else { subject };

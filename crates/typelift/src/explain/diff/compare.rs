@@ -6,15 +6,15 @@ use smallvec::SmallVec;
 
 use super::matching::{Pairs, matched};
 use super::quantized::Plain;
-use super::side::{Feed, Ports, Side};
+use super::side::{Feed, Ports, Side, Use};
 use super::story::whole_blocks;
 use super::{Change, ChangeKind, Consequence, Diff, ValueChange, ValueError, values};
 use crate::base::hash::{HashMap, HashSet};
 use crate::base::progress::each;
 use crate::base::span::Lines;
 use crate::edit::precision_marks::Marks;
-use crate::explain::shown::shown;
-use crate::findings::LayerRef;
+use crate::explain::shown::{digits, shown};
+use crate::findings::{LayerRef, grouped};
 use crate::infer::blocks;
 use crate::model::graph::{Body, Direction, Layer, LayerId, Model, Place, numbered_prefix};
 use crate::ops::{self, Operation};
@@ -170,10 +170,27 @@ impl<'a> Comparison<'a> {
                 }
             }
         }
-        for (_, change) in self.changes.iter_mut().filter(|(_, change)| change.kind == ChangeKind::Removed) {
-            if here(change) {
-                change.into = found.get(&change.layer.id).copied();
+        // A Multiply after a Convolution or a MatMul is folded into the weights.
+        let mut weights = HashMap::<LayerId, LayerId>::default();
+        let changes = self.changes.iter().map(|(_, change)| change).filter(|change| here(change));
+        let constants = changes.filter(|change| change.kind == ChangeKind::Constant).map(|change| change.layer.id);
+        let constants: HashSet<LayerId> = constants.collect();
+        for (b, layer) in scope.after.layers.iter().enumerate().filter(|(_, layer)| constants.contains(&layer.id())) {
+            let user = scope.pairs.of_after[b].and_then(|a| scope.before.uses[a].first());
+            if let Some([next]) = user.map(|user| &scope.before.uses[user.layer][..])
+                && ["Multiply", "Divide"].contains(&scope.before.operation(next.layer))
+                && scope.pairs.of_before[next.layer].is_none()
+            {
+                let successor = *found.entry(scope.before.layers[next.layer].id()).or_insert(layer.id());
+                weights.extend((successor != layer.id()).then_some((layer.id(), successor)));
             }
+        }
+        for (_, change) in self.changes.iter_mut().filter(|(_, change)| here(change)) {
+            change.into = match change.kind {
+                ChangeKind::Removed => found.get(&change.layer.id).copied(),
+                ChangeKind::Constant => weights.get(&change.layer.id).copied(),
+                _ => None,
+            };
         }
     }
 
@@ -348,14 +365,19 @@ impl<'a> Comparison<'a> {
         let mut found = Vec::new();
         if !is_same {
             // The revision is compared only if nothing else differs.
-            let names = (scope.before.operation(a), scope.after.operation(b));
-            found.push(if names.0 == names.1 {
-                Difference::new(ChangeKind::Operation, &operations[0], &operations[1])
-            } else {
-                Difference::new(ChangeKind::Operation, names.0, names.1)
-            });
+            let names = [scope.before.operation(a), scope.after.operation(b)];
+            let names = if names[0] == names[1] { operations } else { names.map(str::to_owned) };
+            let [before, after] = reciprocal(scope, a, b).unwrap_or(names);
+            found.push(Difference::new(ChangeKind::Operation, before, after));
         } else if scope.after.is_constant(b) {
-            found.extend(self.compare_constants(scope, a, b));
+            // Divide by 2 and Multiply by 0.5 are told as one change.
+            let user = match scope.before.uses[a][..] {
+                [Use { layer, .. }] => scope.pairs.of_before[layer].and_then(|user| reciprocal(scope, layer, user)),
+                _ => None,
+            };
+            if user.is_none() {
+                found.extend(self.compare_constants(scope, a, b));
+            }
         } else {
             found.extend(attributes(scope, a, b));
         }
@@ -378,8 +400,18 @@ impl<'a> Comparison<'a> {
     }
 
     fn compare_marks(&self, scope: &GraphPair<'_>, a: usize, b: usize) -> Option<Difference> {
-        let before = Marks::of(scope.before.holder(a), self.before.version());
-        let after = Marks::of(scope.after.holder(b), self.after.version());
+        let [mut before, mut after] =
+            [(&scope.before, a, self.before), (&scope.after, b, self.after)].map(|(side, at, model)| {
+                let marks = Marks::of(side.holder(at), model.version());
+                if Marks::of(side.layers[at], model.version()).is_decompression() {
+                    marks.and(&Marks::decompression())
+                } else {
+                    marks
+                }
+            });
+        if scope.before.is_compressed(a) != scope.after.is_compressed(b) {
+            (before, after) = (before.of_computation(), after.of_computation());
+        }
         let text = |marks: Marks| Some(marks.to_string()).filter(|_| !marks.is_empty());
         (before != after).then(|| Difference::between(ChangeKind::Mark, text(before), text(after)))
     }
@@ -479,18 +511,22 @@ impl<'a> Comparison<'a> {
             }
             return own;
         }
-        for (input, (&old, &new)) in old.iter().zip(&new).enumerate() {
-            let is_equal = match (old, new) {
-                (Some((a, from)), Some((b, to))) => {
-                    let is_pair = scope.pairs.of_before[a] == Some(b);
-                    from == to && (is_pair || scope.before.is_equal_constant(a, &scope.after, b))
-                }
-                (None, None) => true,
-                _ => false,
-            };
-            if is_equal {
-                continue;
-            }
+        let pairs = old.iter().copied().zip(new.iter().copied()).enumerate();
+        let others: Vec<_> = pairs.filter(|(_, (old, new))| !is_same_feed(scope, *old, *new)).collect();
+        if let [(first, one), (second, other)] = others[..]
+            && is_same_feed(scope, one.0, other.1)
+            && is_same_feed(scope, other.0, one.1)
+        {
+            let texts = [one.0, other.0].map(|feed| tensor(&scope.before, feed));
+            let layer = scope.after.layers[b];
+            let is_equal = scope.after.operations[b].is_some_and(|it| it.commutative)
+                && layer.attribute("auto_broadcast") != Some("pdpd");
+            let same = if is_equal { ", which computes the same" } else { "" };
+            let difference = Difference::new(ChangeKind::Input, texts.join(", "), format!("swapped{same}"));
+            let change = self.add(scope, b, difference.of(format_args!("inputs {first} and {second}")));
+            return own.or(Some(change));
+        }
+        for (input, (old, new)) in others {
             let added = new.filter(|&(b, _)| scope.pairs.of_after[b].is_none()).and_then(|(b, _)| scope.causes[b]);
             let removed = old.filter(|&(a, _)| scope.pairs.of_before[a].is_none()).and_then(|(a, _)| scope.removed[a]);
             let texts = (tensor(&scope.before, old), tensor(&scope.after, new));
@@ -582,6 +618,44 @@ impl<'a> Comparison<'a> {
         }
         cause.or(cause_of_entry)
     }
+}
+
+/// True if two inputs read the same tensor, or equal constants.
+fn is_same_feed(scope: &GraphPair<'_>, old: Feed, new: Feed) -> bool {
+    match (old, new) {
+        (Some((a, from)), Some((b, to))) => {
+            let is_pair = scope.pairs.of_before[a] == Some(b);
+            from == to && (is_pair || scope.before.is_equal_constant(a, &scope.after, b))
+        }
+        (None, None) => true,
+        _ => false,
+    }
+}
+
+/// Describes a Divide by a constant that became a Multiply by its reciprocal, or the other way round.
+fn reciprocal(scope: &GraphPair<'_>, a: usize, b: usize) -> Option<[String; 2]> {
+    let operations = [scope.before.operation(a), scope.after.operation(b)];
+    if operations != ["Divide", "Multiply"] && operations != ["Multiply", "Divide"] {
+        return None;
+    }
+    let constant = |side: &Side<'_>, at: usize| {
+        let (source, _) = side.feeds[at].get(1).copied()??;
+        let ty = side.layers[source].outputs().first()?.element_type();
+        Some((ty, side.layers[source].numbers(side.weights)?)).filter(|(ty, _)| ty.is_float())
+    };
+    let ((ty, old), (ty_now, new)) = (constant(&scope.before, a)?, constant(&scope.after, b)?);
+    let precision = 2_f64.powi(-i32::from(ty.float_format()?.mantissa));
+    let is_reciprocal = |(old, new): (&f64, &f64)| (old * new - 1.0).abs() <= precision;
+    if ty != ty_now || old.len() != new.len() || !old.iter().zip(&new).all(is_reciprocal) {
+        return None;
+    }
+    let text = |operation: &str, numbers: &[f64]| match numbers {
+        [number] => format!("{operation} by {}", digits(*number, ty)),
+        _ => format!("{operation} by {} values", grouped(numbers.len() as u64)),
+    };
+    let is_exact = old.iter().zip(&new).all(|(old, new)| old * new == 1.0);
+    let rounds = if is_exact { "the same" } else { "the same but for rounding" };
+    Some([text(operations[0], &old), format!("{}, {rounds}", text(operations[1], &new))])
 }
 
 /// Limit on the added or removed layers between two producers of an input.
@@ -734,7 +808,10 @@ fn entries<'a>(
 fn names(scope: &GraphPair<'_>, a: usize, b: usize) -> Option<Difference> {
     let (before, after) = (scope.before.layers[a], scope.after.layers[b]);
     let (mut old, mut new) = (scope.before.tensor_names(a), scope.after.tensor_names(b));
-    let mut is_renamed = before.name() != after.name();
+    // A constant that got a Convert is known by its own name or by that of the Convert.
+    let is_known =
+        |name: &str, side: &Side<'_>, at: usize| [side.layers[at], side.holder(at)].iter().any(|it| it.name() == name);
+    let mut is_renamed = !is_known(before.name(), &scope.after, b) && !is_known(after.name(), &scope.before, a);
     if scope.after.is_result(b) {
         is_renamed &= [&old, &new].into_iter().flatten().all(Vec::is_empty);
         let of_producer = |side: &Side<'_>, at: usize| {

@@ -96,9 +96,9 @@ impl Matching<'_, '_> {
             self.spread(false);
         }
         // Remaining layers are matched by position, even if their operations differ.
-        let place =
-            |side: &Side<'_>, at: usize| if side.feeds[at].is_empty() { hash_of(&side.operation(at)) } else { 0 };
-        let places = |side: &Side<'_>| (0..side.len()).map(|at| place(side, at)).collect();
+        let places = |side: &Side<'_>| {
+            (0..side.len()).map(|at| if side.feeds[at].is_empty() { side.rough_label(at) } else { 0 }).collect()
+        };
         self.labels = Some((places(self.before), places(self.after)));
         self.by_hash(true, true, Among::One);
     }
@@ -197,8 +197,8 @@ impl Matching<'_, '_> {
         match (&self.labels, side) {
             (Some((labels, _)), 0) if strict => labels[at],
             (Some((_, labels)), _) if strict => labels[at],
-            (_, 0) => hash_of(&self.before.operation(at)),
-            _ => hash_of(&self.after.operation(at)),
+            (_, 0) => self.before.rough_label(at),
+            _ => self.after.rough_label(at),
         }
     }
 }

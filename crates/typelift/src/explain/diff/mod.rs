@@ -212,7 +212,7 @@ pub struct Change {
     #[serde(skip)]
     pub(crate) is_merged: bool,
     /// For a removed layer: the layer of the second model that computes what its consumers read now, if it is added or
-    /// changed.
+    /// changed. For weights into which the next layer was folded: what else this layer was folded into.
     #[serde(skip)]
     pub(crate) into: Option<LayerId>,
     /// For an input that led to a block which no other block of the second model reads: this block.

@@ -11,7 +11,7 @@ use crate::model::graph::{
 };
 use crate::model::shape::Shape;
 use crate::model::weights::Weights;
-use crate::ops::{self, AttrKind, LayerKind, Operation};
+use crate::ops::{self, AttrKind, Conversion, LayerKind, Operation};
 use typelift_promote::ElementType;
 
 /// Producer of an input: number of the layer, and position of its output.
@@ -96,6 +96,12 @@ impl<'a> Side<'a> {
             Some(operation) => operation.name,
             None => self.layers[at].ty(),
         }
+    }
+
+    /// The operation, and for a constant the kind of its numbers: layers of another one never match without a name.
+    pub(super) fn rough_label(&self, at: usize) -> u64 {
+        let port = self.layers[at].outputs().first().filter(|_| self.is_constant(at));
+        hash_of(&(self.operation(at), port.map(|port| port.element_type().is_float())))
     }
 
     pub(super) fn holder(&self, at: usize) -> &'a Layer {
@@ -303,14 +309,19 @@ impl<'a> Side<'a> {
     }
 }
 
-/// The Converts that decompress a constant without other consumers, each with that constant.
+/// The Converts that restore a constant without other consumers, each with that constant: those with the mark of
+/// decompression, and those from a float to a wider one, which keep every value.
 fn compressed(graph: &Graph, version: IrVersion) -> HashMap<LayerId, &Layer> {
     let mut found = HashMap::default();
     for constant in graph.unordered().filter(|layer| ops::is_constant(layer)) {
         let users = graph.users(constant.id()).filter_map(|id| graph.layer(id));
-        let undoes =
-            |layer: &&Layer| ops::kind(layer) == LayerKind::Convert && Marks::of(layer, version).is_decompression();
-        let (converts, others): (Vec<_>, Vec<_>) = users.partition(undoes);
+        let (converts, others): (Vec<_>, Vec<_>) = users.partition(|layer| {
+            let converts = ops::conversion(graph, layer).filter(|_| ops::kind(layer) == LayerKind::Convert);
+            let widens = |it: &Conversion| {
+                it.to.is_float() && it.from[..].iter().all(|ty| ty.is_float()) && it.lossy().next().is_none()
+            };
+            converts.is_some_and(|it| widens(&it) || Marks::of(layer, version).is_decompression())
+        });
         if others.is_empty() {
             found.extend(converts.into_iter().map(|convert| (convert.id(), constant)));
         }

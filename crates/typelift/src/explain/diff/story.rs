@@ -88,7 +88,7 @@ impl Diff {
         let left: Vec<&Change> = groups.split_off(shown).into_iter().flat_map(|line| line.changes).collect();
         lines.extend(groups);
         if !left.is_empty() {
-            lines.push(StoryLine::new(format!("and {} more changes", grouped(left.len() as u64)), left));
+            lines.push(StoryLine::new(format!("and {}", counted(left.len(), "more change")), left));
         }
         if !renamed.is_empty() {
             let is_of_tensors = renamed.iter().all(|change| change.subject.is_some());
@@ -177,7 +177,8 @@ fn is_constant(group: &Alike<'_>) -> bool {
 fn rewritten(changes: Vec<&Change>) -> (Vec<StoryLine<'_>>, Vec<Alike<'_>>) {
     let there: HashSet<_> = changes.iter().filter(|it| it.kind != ChangeKind::Removed).map(|it| place(it)).collect();
     let successor = |change: &Change| {
-        let own = change.into.filter(|_| !change.is_stored && change.operation != "Const");
+        let is_weight = change.kind == ChangeKind::Constant;
+        let own = change.into.filter(|_| is_weight || !change.is_stored && change.operation != "Const");
         own.map(|id| (change.layer.place.clone(), id)).filter(|place| there.contains(place))
     };
     let (gone, rest): (Vec<&Change>, Vec<&Change>) = changes.into_iter().partition(|it| successor(it).is_some());
@@ -281,7 +282,8 @@ fn line<'a>(group: &Alike<'a>) -> StoryLine<'a> {
     let places = match &group.changes[..] {
         [change] if inputs.len() == 1 => format!(" in {}: {}", module(&change.path), inputs[0]),
         [change] if change.operation == "Const" => {
-            let values = change.values.as_ref().map_or_else(String::new, |values| format!(", {values}"));
+            let values = change.values.as_ref().filter(|values| values.factor().is_none());
+            let values = values.map_or_else(String::new, |values| format!(", {values}"));
             format!(" in {}{values}", change.path)
         }
         [_] if group.blocks.is_empty() => String::new(),

@@ -33,6 +33,12 @@ pub struct ValueChange {
     pub out_of_range: u64,
     /// The eight values with the largest differences, the largest first: `[0,5]: 0.5 → 0.25`.
     pub worst: Vec<String>,
+    /// The least and the greatest factor of a changed value that was not zero, and the number of these values.
+    #[serde(skip)]
+    factors: Option<(f64, f64, u64)>,
+    /// The number of values of the first constant that are zero.
+    #[serde(skip)]
+    zeros: u64,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]
@@ -77,12 +83,18 @@ impl fmt::Display for ValueChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let values = if self.of == 1 { "value" } else { "values" };
         write!(f, "{} of {} {values}", grouped(self.changed), grouped(self.of))?;
+        if let Some(factor) = self.factor() {
+            write!(f, " (all times {factor})")?;
+        }
         if self.largest > 0.0 {
             write!(f, ", at most {}", short(self.largest))?;
         }
         if self.out_of_range > 0 { write!(f, ", {} out of range", grouped(self.out_of_range)) } else { Ok(()) }
     }
 }
+
+/// Relative difference of factors that are the same but for rounding.
+const SAME_FACTOR: f64 = 2e-3;
 
 pub(super) fn bytes_of(constant: &Layer, weights: &Weights) -> Option<Vec<u8>> {
     if let Some(text) = constant.attribute("value") {
@@ -173,12 +185,23 @@ fn chunk(element_type: ElementType, bytes: &[u8], start: u64, length: u64) -> Op
 }
 
 impl ValueChange {
+    /// The factor of all values of a constant that has several, `4` or `0`; `None` if they have none in common.
+    pub(super) fn factor(&self) -> Option<String> {
+        let (least, most, count) = self.factors?;
+        let is_common = count == self.changed
+            && count + self.zeros == self.of
+            && count > 1
+            && most - least <= most.abs() * SAME_FACTOR;
+        (is_common && (least - 1.0).abs() > SAME_FACTOR).then(|| short(least.midpoint(most)))
+    }
+
     pub(super) fn error(&self) -> ValueError {
         ValueError { max_absolute: self.largest, max_relative: self.relative, max_of_range: None }
     }
 
     /// `start` is the position of the arrays in the constant.
     fn add(&mut self, before: &Array, after: &Array, start: u64, worst: &mut Vec<Differing>) {
+        self.zeros += before.to_floats().iter().filter(|value| **value == 0.0).count() as u64;
         let mut add = |at: usize, difference: f64, before: f64, now: f64| {
             self.changed += 1;
             self.out_of_range += u64::from(exceeds(before, after.element_type));
@@ -186,6 +209,8 @@ impl ValueChange {
                 self.largest = self.largest.max(difference.abs());
                 if before != 0.0 {
                     self.relative = self.relative.max((difference / before).abs());
+                    let (least, most, count) = self.factors.unwrap_or((f64::INFINITY, f64::NEG_INFINITY, 0));
+                    self.factors = Some((least.min(now / before), most.max(now / before), count + 1));
                 }
             }
             let it = Differing { at: start + at as u64, before, after: now };
