@@ -75,8 +75,5 @@ fn joined_target(cx: &mut Context) -> Option<Shape> {
 }
 
 fn length_of<T>(list: &Shape) -> ListInput<T> {
-    match list.dims() {
-        None => ListInput::Unknown,
-        Some(dims) => ListInput::Length(dims.first().copied().unwrap_or(Dim::ONE)),
-    }
+    list.dims().map_or(ListInput::Unknown, |dims| ListInput::Length(dims.first().copied().unwrap_or(Dim::ONE)))
 }

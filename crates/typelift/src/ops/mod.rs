@@ -18,8 +18,6 @@ mod convert;
 mod convolution;
 mod ctc;
 mod detection;
-#[cfg(test)]
-mod double;
 mod elementwise;
 mod embedding;
 pub(crate) mod evaluate;
