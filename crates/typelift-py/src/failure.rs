@@ -19,13 +19,22 @@ use typelift::xml::ReadError;
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// `OSError`, with the file.
-    Io { file: String, source: io::Error },
+    Io {
+        file: String,
+        source: io::Error,
+    },
     /// An `OSError` raised by typelift itself.
     File(String),
     /// A `ModelError` with a sentence and the diagnostics as JSON.
-    Model { message: String, diagnostics: String },
+    Model {
+        message: String,
+        diagnostics: String,
+    },
     /// A `RuleError` with the same content.
-    Rule { message: String, diagnostics: String },
+    Rule {
+        message: String,
+        diagnostics: String,
+    },
     /// A `KeyError`: the name does not exist.
     Unknown(String),
     Value(String),

@@ -7,12 +7,11 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use typelift::convert::Conversion;
+use typelift::edit::inputs_outputs::InterfaceError;
 use typelift::findings::Diagnostics;
 use typelift::graph::Place;
 use typelift::host::{FileId, Stamp};
 use typelift::ops::{LayerKind, kind};
-use typelift::promote::ElementType;
-use typelift::shape::Shape;
 use typelift::{Checking, LayerId, SaveOptions, Weights, xml};
 use typelift_cli::report;
 
@@ -149,19 +148,17 @@ impl Model {
         work::run(py, move |_| look(&state))
     }
 
-    /// Changes the type or shape of an input; types and shapes after it are recomputed.
-    fn set_input(
+    /// Changes what has a name. Types and shapes after the layers that `change` returns are recomputed; without any, all.
+    fn change(
         &self,
         py: Python<'_>,
         name: String,
-        element_type: Option<ElementType>,
-        shape: Option<Shape>,
+        change: impl FnOnce(&mut typelift::Model, &str) -> Result<Vec<LayerId>, InterfaceError> + Send + 'static,
     ) -> PyResult<()> {
         self.edit(py, move |state| {
-            let changed = state.model.set_input(&name, element_type, shape.as_ref());
-            let changed = changed.map_err(|error| refused(state, &name, error))?;
+            let changed = change(&mut state.model, &name).map_err(|error| refused(state, &name, error))?;
             state.refresh_ports = true;
-            state.infer(&[changed])
+            state.infer(&changed)
         })
     }
 }
@@ -178,10 +175,7 @@ fn edited<T>(
 
 /// The weights with a limit on the memory of computed values, if there is one.
 fn limited(weights: Weights, max_memory: Option<u64>) -> Weights {
-    match max_memory {
-        Some(bytes) => weights.with_memory(bytes),
-        None => weights,
-    }
+    max_memory.into_iter().fold(weights, Weights::with_memory)
 }
 
 #[pymethods]
@@ -263,11 +257,9 @@ impl Model {
         prefix: String,
     ) -> PyResult<()> {
         let other = other.get().state();
-        self.edit(py, move |state| {
+        self.change(py, String::new(), move |model, _| {
             let joints: Vec<_> = joints.iter().map(|(output, input)| (output.as_str(), input.as_str())).collect();
-            state.model.join(&other.model, &joints, &prefix).map_err(|error| refused(state, "", error))?;
-            state.refresh_ports = true;
-            state.infer(&[])
+            model.join(&other.model, &joints, &prefix).map(|_| Vec::new())
         })
     }
 
@@ -414,36 +406,26 @@ impl Model {
         let found = state.names().find(&state.model, &name).ok();
         let found = found.and_then(|(place, id)| state.model.graph_at(&place)?.layer(id));
         if found.is_none_or(|layer| kind(layer) != LayerKind::Constant) {
-            return self.set_input(py, name, Some(element_type), None);
+            return self.change(py, name, move |model, name| {
+                model.set_input(name, Some(element_type), None).map(|id| vec![id])
+            });
         }
-        self.edit(py, move |state| {
-            state.model.convert_constant(&name, element_type).map_err(|error| refused(state, &name, error))?;
-            state.refresh_ports = true;
-            state.infer(&[])
-        })
+        self.change(py, name, move |model, name| model.convert_constant(name, element_type).map(|_| Vec::new()))
     }
 
     fn set_shape(&self, py: Python<'_>, name: String, shape: &str) -> PyResult<()> {
         let shape = self::shape(shape).map_err(|failure| failure.raise(py))?;
-        self.set_input(py, name, None, Some(shape))
+        self.change(py, name, move |model, name| model.set_input(name, None, Some(&shape)).map(|id| vec![id]))
     }
 
     fn set_input_type(&self, py: Python<'_>, name: String, element_type: &str) -> PyResult<()> {
         let element_type = self::element_type(element_type).map_err(|failure| failure.raise(py))?;
-        self.edit(py, move |state| {
-            state.model.convert_input(&name, element_type).map_err(|error| refused(state, &name, error))?;
-            state.refresh_ports = true;
-            state.infer(&[])
-        })
+        self.change(py, name, move |model, name| model.convert_input(name, element_type).map(|_| Vec::new()))
     }
 
     fn set_output_type(&self, py: Python<'_>, name: String, element_type: &str) -> PyResult<()> {
         let element_type = self::element_type(element_type).map_err(|failure| failure.raise(py))?;
-        self.edit(py, move |state| {
-            state.model.convert_output(&name, element_type).map_err(|error| refused(state, &name, error))?;
-            state.refresh_ports = true;
-            state.infer(&[])
-        })
+        self.change(py, name, move |model, name| model.convert_output(name, element_type).map(|_| Vec::new()))
     }
 
     /// Explains the element type of a tensor.
