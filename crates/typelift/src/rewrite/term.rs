@@ -242,9 +242,7 @@ impl Number {
             || value.is_nan() && self.value.is_nan()
             || self.tolerant && self.is_near(value)
     }
-}
 
-impl Number {
     /// A divisor in f16 makes a factor that is the reciprocal of an f16 number.
     fn is_near(&self, value: f64) -> bool {
         let difference = (value - self.value).abs() / self.value.abs();

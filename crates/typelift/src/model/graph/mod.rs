@@ -50,9 +50,7 @@ pub struct LayerId(pub u64);
 impl LayerId {
     /// The largest id that OpenVINO reads.
     pub(crate) const LARGEST: u64 = i64::MAX as u64;
-}
 
-impl LayerId {
     /// Returns the output of this layer at a position, from 0.
     #[must_use]
     pub fn output(self, port: usize) -> Output {

@@ -192,19 +192,13 @@ fn layer_line(cursor: &mut Cursor) -> Result<LayerText, NotationError> {
 fn operation(cursor: &mut Cursor) -> Result<(String, String), NotationError> {
     let start = cursor.start();
     let quoted = cursor.quoted()?;
-    let ty = match quoted {
-        Some(ty) => ty,
-        None => cursor.run(|c| is_bare(c) && c != '-').to_owned(),
-    };
+    let ty = quoted.unwrap_or_else(|| cursor.run(|c| is_bare(c) && c != '-').to_owned());
     if ty.is_empty() {
         return Err(cursor.expected("an operation"));
     }
     let span = start..cursor.at;
     if cursor.eat_here("-") {
-        let version = match cursor.quoted()? {
-            Some(version) => version,
-            None => cursor.run(is_bare).to_owned(),
-        };
+        let version = cursor.quoted()?.unwrap_or_else(|| cursor.run(is_bare).to_owned());
         let is_number = version.parse::<u8>().is_ok();
         return Ok((ty, if is_number { format!("opset{version}") } else { version }));
     }
@@ -352,10 +346,7 @@ pub(crate) fn shape(cursor: &mut Cursor) -> Result<Option<Shape>, NotationError>
 /// Parses `body (in 1 -> 0, in 2 -> 3 {axis=0}, out 5 -> 0, back 6 -> 3):`.
 fn body_line(cursor: &mut Cursor) -> Result<BodyText, NotationError> {
     let start = cursor.start();
-    let name = match cursor.quoted()? {
-        Some(name) => name,
-        None => cursor.run(|c| is_bare(c) && c != ':').to_owned(),
-    };
+    let name = cursor.quoted()?.unwrap_or_else(|| cursor.run(|c| is_bare(c) && c != ':').to_owned());
     let mut ties = Vec::new();
     if cursor.eat("(") {
         while !cursor.eat(")") {

@@ -329,10 +329,7 @@ pub(super) fn gather(rule: &mut Rule) -> Option<()> {
         dims.push(dim);
     }
     if let Some(length) = data[axis] {
-        let last = match rule.inputs.get(1).and_then(|input| input.last) {
-            Some(last) => Some(last),
-            None => largest(rule, 1),
-        };
+        let last = rule.inputs.get(1).and_then(|input| input.last).or_else(|| largest(rule, 1));
         let needed = last.and_then(|last| rule.arena().plus(last, 1));
         let test = needed.and_then(|needed| rule.arena().at_least(length, needed));
         let table = rule.table();

@@ -305,10 +305,7 @@ impl Rule<'_, '_> {
     }
 
     pub(super) fn last_of(&mut self, input: usize) -> Length {
-        match self.inputs.get(input).and_then(|input| input.last) {
-            Some(last) => Some(last),
-            None => self.single(input),
-        }
+        self.inputs.get(input).and_then(|input| input.last).or_else(|| self.single(input))
     }
 }
 
