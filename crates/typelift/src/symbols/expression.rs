@@ -479,43 +479,33 @@ impl Arena {
     }
 
     pub(super) fn any(&mut self, tests: &[Expr]) -> Option<Expr> {
-        let mut list = Vec::new();
-        for &test in tests {
-            match self.node(test) {
-                Node::Number(0) => {}
-                Node::Number(_) => return Some(self.number(1)),
-                Node::Any(more) => list.extend(more.iter().copied()),
-                _ => list.push(test),
-            }
-        }
-        let mut seen = Vec::new();
-        list.retain(|test| {
-            !seen.contains(test) && {
-                seen.push(*test);
-                true
-            }
-        });
-        match list[..] {
-            [] => Some(self.number(0)),
-            [test] => Some(test),
-            _ => self.intern(Node::Any(list.into())),
-        }
+        self.joined(tests, true)
     }
 
     pub(super) fn all(&mut self, tests: &[Expr]) -> Option<Expr> {
-        let mut list = Vec::new();
-        for &test in tests {
-            match self.node(test) {
-                Node::Number(0) => return Some(self.number(0)),
-                Node::Number(_) => {}
-                Node::All(more) => list.extend(more.iter().copied()),
-                _ => list.push(test),
+        self.joined(tests, false)
+    }
+
+    fn joined(&mut self, tests: &[Expr], is_any: bool) -> Option<Expr> {
+        let mut list: Vec<Expr> = Vec::new();
+        for test in tests {
+            let parts = match self.node(*test) {
+                Node::Number(number) if (*number != 0) == is_any => return Some(self.number(i64::from(is_any))),
+                Node::Number(_) => &[],
+                Node::Any(more) if is_any => &more[..],
+                Node::All(more) if !is_any => &more[..],
+                _ => std::slice::from_ref(test),
+            };
+            for part in parts {
+                if !list.contains(part) {
+                    list.push(*part);
+                }
             }
         }
         match list[..] {
-            [] => Some(self.number(1)),
+            [] => Some(self.number(i64::from(!is_any))),
             [test] => Some(test),
-            _ => self.intern(Node::All(list.into())),
+            _ => self.intern(if is_any { Node::Any(list.into()) } else { Node::All(list.into()) }),
         }
     }
 
@@ -553,6 +543,9 @@ impl Arena {
 
     pub(super) fn evaluate(&self, expr: Expr, lengths: &[i64]) -> Option<i64> {
         let of = |expr: Expr| self.evaluate(expr, lengths);
+        // A test that is not known is between one that does not hold and one that does.
+        const TRUTHS: [Option<i64>; 3] = [Some(0), None, Some(1)];
+        let truth = |it: &Expr| of(*it).map_or(1, |value| if value == 0 { 0 } else { 2 });
         match self.node(expr) {
             Node::Number(number) => Some(*number),
             Node::Symbol(symbol) => lengths.get(*symbol).copied(),
@@ -567,23 +560,10 @@ impl Arena {
             }
             Node::Max(list) => list.iter().map(|&it| of(it)).collect::<Option<Vec<_>>>()?.into_iter().max(),
             Node::Min(list) => list.iter().map(|&it| of(it)).collect::<Option<Vec<_>>>()?.into_iter().min(),
-            Node::IsZero(it) => Some(i64::from(of(*it)? == 0)),
+            Node::IsZero(it) | Node::Not(it) => Some(i64::from(of(*it)? == 0)),
             Node::IsNonNegative(it) => Some(i64::from(of(*it)? >= 0)),
-            Node::Not(it) => Some(i64::from(of(*it)? == 0)),
-            Node::Any(list) => {
-                let values: Vec<_> = list.iter().map(|&it| of(it)).collect();
-                if values.iter().any(|value| value.is_some_and(|value| value != 0)) {
-                    return Some(1);
-                }
-                values.into_iter().collect::<Option<Vec<_>>>().map(|_| 0)
-            }
-            Node::All(list) => {
-                let values: Vec<_> = list.iter().map(|&it| of(it)).collect();
-                if values.contains(&Some(0)) {
-                    return Some(0);
-                }
-                values.into_iter().collect::<Option<Vec<_>>>().map(|_| 1)
-            }
+            Node::Any(list) => TRUTHS[list.iter().map(truth).max()?],
+            Node::All(list) => TRUTHS[list.iter().map(truth).min()?],
         }
     }
 
@@ -667,6 +647,7 @@ impl Arena {
         if children(&node).eq(new.iter().copied()) && !matches!(node, Node::Symbol(_)) {
             return Some(expr);
         }
+        let zero = self.number(0);
         match node {
             Node::Number(_) => Some(expr),
             Node::Symbol(symbol) => symbols.get(symbol).copied(),
@@ -680,22 +661,12 @@ impl Arena {
             Node::Product(_) => self.product(new),
             Node::Div(..) => self.div(new[0], new[1]),
             Node::Mod(..) => self.remainder(new[0], new[1]),
-            Node::Max(_) => {
-                let first = new.pop()?;
-                new.into_iter().try_fold(first, |max, next| self.max(max, next))
+            Node::Max(_) | Node::Min(_) => {
+                let (first, is_max) = (new.pop()?, matches!(node, Node::Max(_)));
+                new.into_iter().try_fold(first, |found, next| self.extreme(found, next, is_max))
             }
-            Node::Min(_) => {
-                let first = new.pop()?;
-                new.into_iter().try_fold(first, |min, next| self.min(min, next))
-            }
-            Node::IsZero(_) => {
-                let zero = self.number(0);
-                self.equal(new[0], zero)
-            }
-            Node::IsNonNegative(_) => {
-                let zero = self.number(0);
-                self.at_least(new[0], zero)
-            }
+            Node::IsZero(_) => self.equal(new[0], zero),
+            Node::IsNonNegative(_) => self.at_least(new[0], zero),
             Node::Not(_) => self.not(new[0]),
             Node::Any(_) => self.any(&new),
             Node::All(_) => self.all(&new),
@@ -724,13 +695,8 @@ impl Arena {
             Node::Product(factors) => self.write_list(factors, " * ", names, Level::Power, text),
             Node::Div(a, b) => self.write_list(&[*a, *b], " // ", names, Level::Power, text),
             Node::Mod(a, b) => self.write_list(&[*a, *b], " % ", names, Level::Power, text),
-            Node::Max(list) => {
-                text.push_str("max(");
-                self.write_list(list, ", ", names, Level::Or, text);
-                text.push(')');
-            }
-            Node::Min(list) => {
-                text.push_str("min(");
+            Node::Max(list) | Node::Min(list) => {
+                text.push_str(if matches!(self.node(expr), Node::Max(_)) { "max(" } else { "min(" });
                 self.write_list(list, ", ", names, Level::Or, text);
                 text.push(')');
             }

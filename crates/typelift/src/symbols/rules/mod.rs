@@ -356,6 +356,13 @@ impl<'w, 'm> Rule<'w, 'm> {
         dims
     }
 
+    /// Demands that a length is a multiple of another one, and returns the quotient.
+    pub(super) fn divided(&mut self, length: Expr, by: Expr, input: usize) -> Length {
+        let test = self.arena().divides(length, by);
+        self.demand(test, Noticed::Load, input);
+        self.arena().div(length, by)
+    }
+
     pub(super) fn sum(&mut self, lengths: impl IntoIterator<Item = Length>) -> Length {
         let zero = self.number(0);
         lengths.into_iter().try_fold(zero, |sum, length| self.walk.arena.add(sum, length?))

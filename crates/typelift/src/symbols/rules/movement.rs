@@ -33,17 +33,12 @@ pub(super) fn reshape(rule: &mut Rule) -> Option<()> {
     match rest {
         Some(rest) => {
             if let (Some(total), Some(given)) = (total, given) {
-                let test = rule.arena().divides(total, given);
-                rule.demand(test, Noticed::Load, 1);
-                dims[rest] = rule.arena().div(total, given);
+                dims[rest] = rule.divided(total, given, 1);
                 rule.walk.note_swallow(rule.layer, &data, &dims, rest);
             }
         }
         None => {
-            if let (Some(total), Some(given)) = (total, given) {
-                let test = rule.arena().equal(total, given);
-                rule.demand(test, if copies { Noticed::Run } else { Noticed::Load }, 1);
-            }
+            rule.same(total, given, if copies { Noticed::Run } else { Noticed::Load }, 1);
             solve_unknown(rule, &data, &mut dims);
         }
     }
@@ -98,8 +93,7 @@ pub(super) fn squeeze(rule: &mut Rule) -> Option<()> {
                 continue;
             }
             let one = rule.number(1);
-            let test = rule.arena().equal(dim, one);
-            rule.demand(test, Noticed::Run, 0);
+            rule.same(Some(dim), Some(one), Noticed::Run, 0);
         }
     }
     rule.put(kept)
@@ -140,9 +134,7 @@ pub(super) fn split(rule: &mut Rule) -> Option<()> {
     let count = rule.attributes.int("num_splits").ok()?;
     let parts = rule.number(count);
     if let Some(dim) = dims[axis] {
-        let test = rule.arena().divides(dim, parts);
-        rule.demand(test, Noticed::Load, 0);
-        dims[axis] = rule.arena().div(dim, parts);
+        dims[axis] = rule.divided(dim, parts, 0);
     }
     for _ in rule.layer.outputs() {
         rule.put(dims.clone())?;
@@ -169,10 +161,7 @@ pub(super) fn variadic_split(rule: &mut Rule) -> Option<()> {
                 let left = rule.arena().sub(total, sum)?;
                 lengths[rest] = rule.arena().max(left, zero);
             }
-            None => {
-                let test = rule.arena().equal(total, sum);
-                rule.demand(test, Noticed::Load, 2);
-            }
+            None => drop(rule.same(Some(total), Some(sum), Noticed::Load, 2)),
         }
     } else if let Some(rest) = rest {
         lengths[rest] = None;
@@ -548,13 +537,7 @@ pub(super) fn depth_and_space(rule: &mut Rule) -> Option<()> {
     for (axis, dim) in dims.iter_mut().enumerate().skip(1) {
         let Some(length) = *dim else { continue };
         let by = if axis == 1 { all } else { side };
-        *dim = if (axis == 1) == to_depth {
-            rule.arena().mul(length, by)
-        } else {
-            let test = rule.arena().divides(length, by);
-            rule.demand(test, Noticed::Load, 0);
-            rule.arena().div(length, by)
-        };
+        *dim = if (axis == 1) == to_depth { rule.arena().mul(length, by) } else { rule.divided(length, by, 0) };
     }
     rule.put(dims)
 }
@@ -571,16 +554,10 @@ pub(super) fn batch_and_space(rule: &mut Rule) -> Option<()> {
         let pads = begin.get(axis)? + end.get(axis)?;
         *dim = match (axis, to_batch) {
             (0, true) => rule.arena().mul(length, all),
-            (0, false) => {
-                let test = rule.arena().divides(length, all);
-                rule.demand(test, Noticed::Load, 1);
-                rule.arena().div(length, all)
-            }
+            (0, false) => rule.divided(length, all, 1),
             (_, true) => {
                 let padded = rule.arena().plus(length, pads)?;
-                let test = rule.arena().divides(padded, block);
-                rule.demand(test, Noticed::Load, 1);
-                rule.arena().div(padded, block)
+                rule.divided(padded, block, 1)
             }
             (_, false) => {
                 let whole = rule.arena().mul(length, block)?;
