@@ -165,13 +165,18 @@ impl Formatter for &mut Strings {
 
 /// Only characters of one byte that are not escaped count, because the page's script counts UTF-16 units.
 fn shared(a: &str, b: &str) -> usize {
-    a.bytes().zip(b.bytes()).take_while(|&(a, b)| a == b && a < b'\x7f').count()
+    let eights = a.as_bytes().chunks_exact(8).zip(b.as_bytes().chunks_exact(8));
+    let equal = eights.take_while(|(a, b)| a == b && a.iter().all(|byte| *byte < b'\x7f')).count() * 8;
+    let rest = a.bytes().zip(b.bytes()).skip(equal);
+    equal + rest.take_while(|&(a, b)| a == b && a < b'\x7f').count()
 }
 
 /// Escapes a JSON string, so that it cannot end a script element. Characters that change the direction of a line are
 /// shown as escapes.
 fn escaped(text: &str) -> Cow<'_, str> {
-    if text.bytes().all(|byte| (b' '..b'\x7f').contains(&byte) && !b"\"\\<".contains(&byte)) {
+    // Without an early end the test is made for many bytes at once.
+    let odd = text.bytes().filter(|byte| !(b' '..b'\x7f').contains(byte) || b"\"\\<".contains(byte));
+    if odd.count() == 0 {
         return text.into();
     }
     let mut json = String::new();

@@ -514,6 +514,7 @@ fn is_kept(layer: &Layer) -> bool {
 fn repeated<K: Eq + Hash + Copy, V>(pairs: impl Iterator<Item = (K, V)>) -> impl Iterator<Item = Vec<V>> {
     let pairs: Vec<_> = pairs.collect();
     let mut seen = HashSet::default();
+    seen.reserve(pairs.len());
     // Nearly every key occurs only once.
     let several: HashSet<K> = pairs.iter().map(|(key, _)| *key).filter(|key| !seen.insert(*key)).collect();
     let mut index = HashMap::<K, usize>::default();

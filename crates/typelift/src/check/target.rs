@@ -164,6 +164,7 @@ fn port(model: &Model, layer: &Layer, target: Release) -> Option<(&'static str, 
 /// Layers with the name of an earlier one, except Results.
 pub(crate) fn repeated_names(graph: &Graph) -> Vec<&Layer> {
     let mut names = HashSet::default();
+    names.reserve(graph.len());
     let named = graph.layers().filter(|layer| layer.start() != Some(Start::Result));
     named.filter(|layer| !names.insert(layer.name())).collect()
 }
