@@ -248,12 +248,12 @@ fn compare(flow: Flow<'_>, blocks: &[&Block]) -> Vec<Vec<String>> {
     }
     let bypassed =
         forms.iter().map(|form| form.wiring.is_bypassed.then(|| "is bypassed: no layer after it reads it".to_owned()));
-    let mut words: Vec<Vec<String>> = bypassed
-        .zip(wiring::misnumbered(flow, blocks))
-        .map(|(one, other)| one.into_iter().chain(other).collect())
-        .collect();
+    let mut stored = wiring::stored(flow, blocks);
+    let misnumbered = std::mem::take(&mut stored.misnumbered);
+    let mut words: Vec<Vec<String>> =
+        bypassed.zip(misnumbered).map(|(one, other)| one.into_iter().chain(other).collect()).collect();
     let usual = usual(flow, &kinds, blocks);
-    let (of_two, mut constants) = wiring::odd_constants(flow, blocks, usual.is_some());
+    let (of_two, mut constants) = wiring::odd_constants(flow, blocks, stored, usual.is_some());
     if blocks.len() == 2 {
         words.iter_mut().zip(&mut constants).for_each(|(words, constants)| words.append(constants));
     }

@@ -70,14 +70,20 @@ fn inside(figures: &Figures, block: &Block, scopes: &HashMap<LayerId, &str>, aro
 /// True if data that leaves the layers of a scope comes back through other layers of the block. As one box, such a
 /// scope would be before and after them: `attentions` of a UNet, which alternates with `resnets`.
 fn comes_back(figures: &Figures, block: &[LayerId], scope: &[LayerId]) -> bool {
+    let is_data = |id: &LayerId| figures.is_data(*id);
+    let data: Vec<LayerId> = scope.iter().copied().filter(is_data).collect();
+    // The layers are in topological order, so that nothing leads back between neighbours.
+    let first = data.first().and_then(|first| block.iter().position(|id| id == first));
+    if first.is_none_or(|first| block[first..].starts_with(&data)) {
+        return false;
+    }
     // A layer has a mark of this search, so that the marks of the search before need not be removed.
     let mut marks = figures.marks.borrow_mut();
     marks.0 += 2;
     let (own, other) = (marks.0, marks.0 + 1);
-    let is_data = |id: &LayerId| figures.is_data(*id);
     marks.1.extend(block.iter().copied().filter(is_data).map(|id| (id, other)));
     marks.1.extend(scope.iter().map(|&id| (id, own)));
-    let mut pending: Vec<(LayerId, bool)> = scope.iter().copied().filter(is_data).map(|id| (id, true)).collect();
+    let mut pending: Vec<(LayerId, bool)> = data.into_iter().map(|id| (id, true)).collect();
     while let Some((id, is_own)) = pending.pop() {
         for user in figures.graph.users(id) {
             let mark = marks.1.get(user).copied();

@@ -301,67 +301,73 @@ pub(super) fn reads(flow: Flow<'_>, blocks: &[&Block], at: usize) -> HashMap<Str
     reads.filter_map(|(name, reads)| Some((name?, reads))).collect()
 }
 
-/// Finds for each block a constant that has the name of a sibling, `layers.4.q.weight`, if this block has one, too.
-pub(super) fn misnumbered(flow: Flow<'_>, blocks: &[&Block]) -> Vec<Option<String>> {
-    let mut existing = None;
-    let odd = blocks.iter().map(|block| {
-        let own = plain(&block.name);
-        let layers = block.layers.iter().filter_map(|&id| flow.graph.layer(id));
-        let read =
-            layers.flat_map(|layer| flow.graph.feeds(layer.id()).into_iter().flatten().map(move |it| (layer, it.0)));
-        let mut stored = read.filter(|(_, source)| flow.roles.get(source.id()) == Some(&Role::Stored));
-        stored.find_map(|(layer, source)| {
-            let name = plain(source.name());
-            if name.strip_prefix(own).is_some_and(|inner| inner.starts_with(SEPARATORS)) {
-                return None;
-            }
-            let inner = inner_of(name, own)?;
-            let existing = existing.get_or_insert_with(|| flow.graph.layers().map(|it| plain(it.name())).collect());
-            let has_own = HashSet::contains(existing, &*format!("{own}{inner}"));
-            has_own.then(|| format!("`{}` reads `{name}`, a constant of another block", plain(layer.name())))
-        })
-    });
-    odd.collect()
-}
-
 /// Constants by the name in their block, or by the name of the layer that reads them with the number of the input, each with the
 /// position of its block.
 type Places<'a> = HashMap<(&'a str, Option<usize>), Vec<(usize, &'a Layer)>>;
 
-fn constants_by_place<'a>(flow: Flow<'a>, blocks: &[&'a Block]) -> Places<'a> {
-    let mut places = Places::default();
+/// The stored tensors that blocks read.
+#[derive(Default)]
+pub(super) struct Stored<'a> {
+    places: Places<'a>,
+    /// For each block a constant that has the name of a sibling, `layers.4.q.weight`, if this block has one, too.
+    pub(super) misnumbered: Vec<Option<String>>,
+}
+
+pub(super) fn stored<'a>(flow: Flow<'a>, blocks: &[&'a Block]) -> Stored<'a> {
+    let (mut found, mut existing) = (Stored::default(), None);
     for (at, block) in blocks.iter().enumerate() {
-        let (own, mut nameless) = (plain(&block.name), 0);
+        let (own, mut nameless, mut misnumbered) = (plain(&block.name), 0, None);
         for layer in block.layers.iter().filter_map(|&id| flow.graph.layer(id)) {
-            let feeds = flow.graph.feeds(layer.id()).into_iter().enumerate();
-            let constants = feeds.filter_map(|(input, feed)| Some((input, feed?.0)));
-            for (input, constant) in constants.filter(|(_, it)| ops::kind(it) == LayerKind::Constant) {
-                let place = plain(constant.name())
-                    .strip_prefix(own)
+            for (input, (source, _)) in
+                flow.graph.feeds(layer.id()).into_iter().enumerate().filter_map(|(at, it)| Some((at, it?)))
+            {
+                let name = plain(source.name());
+                let inner = name.strip_prefix(own).filter(|inner| inner.starts_with(SEPARATORS));
+                if inner.is_none()
+                    && misnumbered.is_none()
+                    && flow.roles.get(source.id()) == Some(&Role::Stored)
+                    && let Some(inner) = inner_of(name, own)
+                {
+                    let existing =
+                        existing.get_or_insert_with(|| flow.graph.layers().map(|it| plain(it.name())).collect());
+                    let has_own = HashSet::contains(existing, &*format!("{own}{inner}"));
+                    let text = || format!("`{}` reads `{name}`, a constant of another block", plain(layer.name()));
+                    misnumbered = has_own.then(text);
+                }
+                if ops::kind(source) != LayerKind::Constant {
+                    continue;
+                }
+                let place = inner
                     .map(|name| (name, None))
                     .or_else(|| Some((plain(layer.name()).strip_prefix(own)?, Some(input))));
                 // Without any name the position in the block tells what a large constant is.
-                let is_large = values(constant) >= LEAST_COMPARED;
+                let is_large = values(source) >= LEAST_COMPARED;
                 nameless += usize::from(place.is_none() && is_large);
                 let place = place.or_else(|| is_large.then_some(("", Some(nameless))));
-                place.into_iter().for_each(|place| places.entry(place).or_default().push((at, constant)));
+                place.into_iter().for_each(|place| found.places.entry(place).or_default().push((at, source)));
             }
         }
+        found.misnumbered.push(misnumbered);
     }
-    places
+    found
 }
 
 /// Describes for each block up to two constants that are others in most siblings, by their type, shape or few values, those of
 /// another scale, and those of zeros. Without a usual form, types and shapes may differ. A constant without a name in its block
 /// is known by the layer that reads it. The first list has the differences between only two blocks, of which neither is odd.
-pub(super) fn odd_constants(flow: Flow<'_>, blocks: &[&Block], is_usual: bool) -> (Vec<String>, Vec<Vec<String>>) {
+pub(super) fn odd_constants(
+    flow: Flow<'_>,
+    blocks: &[&Block],
+    stored: Stored<'_>,
+    is_usual: bool,
+) -> (Vec<String>, Vec<Vec<String>>) {
     let (mut found, mut odd) = (vec![Vec::new(); blocks.len()], vec![Vec::new(); blocks.len()]);
     let mut of_two = Vec::new();
     let siblings = match blocks {
         [_, other] => short(&other.name),
         _ => "its siblings",
     };
-    for ((inner, input), layers) in constants_by_place(flow, blocks) {
+    for ((inner, input), layers) in stored.places {
         let key = |&(_, it): &(usize, &'_ Layer)| {
             let ty = it.outputs().first().map(|port| (port.element_type(), port.shape().clone()));
             (ty, if values(it) > FEW { None } else { it.bytes(flow.weights) })
