@@ -395,6 +395,20 @@ fn a_story_names_blocks_families_and_tensors() {
     let families = ["encoder", "decoder"]
         .map(|family| format!("changed: operation of Tanh Relu → Tanh, in each of {family}.layers.0–3"));
     let families = families.each_ref().map(String::as_str);
+    // The constants of a block that was removed belong to it, whether they have a Convert or not.
+    let block = |(at, input): (usize, &str)| {
+        let name = format!("m.layers.{at}");
+        format!(
+            "{name}.w = Const([{at},1]) : f16[2]\n{name}.c = Convert({name}.w) {{destination_type=f32}}\n{name}.a = Add({input}, {name}.c)\n\
+             {name}.b = ReLU({name}.a)\n{name}.d = Sin({name}.b)\n{name}.out = Abs({name}.d)\n"
+        )
+    };
+    let end = "y = Result(m.layers.2.out)\n";
+    let [first, second] = [(0, "x"), (1, "m.layers.0.out")].map(block);
+    let whole = format!("x = Parameter : f32[2]\n{first}{second}{}{end}", block((2, "m.layers.1.out")));
+    let cut = format!("x = Parameter : f32[2]\n{first}{}{end}", block((2, "m.layers.0.out")));
+    let story = typelift::diff(&model(&whole), &model(&cut)).story();
+    assert!(story[0].starts_with("removed: layers.1, 6 layers"), "{story:?}");
     // The new name has no number, and its place is near the block before.
     let diff = typelift::diff(&model(&one(None)), &model(&one(None).replace("m.layers.2.", "m.two.")));
     let places: Vec<String> = typelift::alike(&diff.changes).iter().map(|it| it.places()).collect();

@@ -95,7 +95,7 @@ impl<'a> Comparison<'a> {
         let pairs = matched(&before, &after);
         let unmatched = |side: &Side<'_>, pairs: &[Option<usize>]| {
             let unmatched = pairs.iter().enumerate().filter(|(_, pair)| pair.is_none());
-            unmatched.map(|(at, _)| side.layers[at].id()).collect::<HashSet<_>>()
+            unmatched.flat_map(|(at, _)| [side.layers[at].id(), side.holder(at).id()]).collect::<HashSet<_>>()
         };
         let (removed, added) = (unmatched(&before, &pairs.of_before), unmatched(&after, &pairs.of_after));
         self.graphs((before, after, pairs), Place::default(), SmallVec::new(), None);
