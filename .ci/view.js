@@ -486,11 +486,21 @@
     data.conditions.pop();
   }
   // In either order of the two, a mask is as long as the tokens and the cache.
-  if (lengths.has("past") && lengths.has("seq") && followers.has("attention_mask_seq")) {
+  if (lengths.has("past") && lengths.has("seq") && lengths.has("attention_mask_seq")) {
     const were = ["seq", "past"].map((name) => [name, lengths.get(name)]);
     for (const [name, value] of [["seq", 5], ["past", 7]]) setLength(name, value);
     expect("a mask follows a shorter cache", lengths.get("attention_mask_seq") === 12);
     for (const [name, value] of were) setLength(name, value);
+  }
+  // The name of a block as the page shows it is an address, too; another name is searched.
+  const numbered = groups.find((group) => group.number !== undefined && endingIn(brief(group.name).slice(-4)) === group);
+  if (numbered) {
+    show(brief(numbered.name).slice(-4), false);
+    expect("the end of a name is an address", selected === numbered);
+    show("no such layer", false);
+    expect("an unknown name is searched", !selected && by("search").value === "no such layer");
+    by("search").value = "";
+    search();
   }
   expect("a shape without room keeps its numbers", shorter("f32[max(batch, types), past + seq, 16]", 14) === "f32[…, …, 16]" && shorter("f32[?,16]", 14) === "f32[?,16]");
   // A stateful model did not say that it keeps anything.

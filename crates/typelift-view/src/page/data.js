@@ -132,6 +132,8 @@ const followers = new Set();
 // Gives a length that follows others the value with which most conditions hold: a mask is as long as the tokens and the cache.
 function settle() {
   const own = [...new Set([...lengths.keys()].map(leaderOf))].filter((name) => !name.endsWith("batch")).map((name) => lengths.get(name)), sums = own.flatMap((one, at) => own.slice(at + 1).map((other) => one + other));
+  // No condition holds the mask of a model that keeps its cache, but it has to mask the cache, too.
+  for (const name of lengths.keys()) if (/mask\w*_seq$/.test(name) && lengths.has("past") && lengths.has("seq") && !followers.has(name)) lengths.set(name, lengths.get("seq") + lengths.get("past"));
   for (const name of broken().flatMap(lengthsIn)) if (leaderOf(name) !== name && !name.endsWith("batch")) followers.add(name);
   for (const name of followers) {
     const fit = (value) => { lengths.set(name, value); return broken().length; };

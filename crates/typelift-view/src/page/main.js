@@ -24,17 +24,24 @@ function select(item, constant = null) {
   remember(constant && namesAt.has(constant) ? constant : hashOf(item));
 }
 
+// The block, or else the layer, whose name ends in these words, `h.5`, if it is the only one.
+function endingIn(words) {
+  const ends = ({ path }) => words && (path.endsWith("." + words) || path.endsWith("/" + words));
+  return [groups, layers].map((list) => list.filter(ends)).find((found) => found.length === 1)?.[0];
+}
 const restore = () => show(decoded(location.hash.slice(1)), true);
 function show(hash, fits) {
   restoring = true;
   const asked = hash.startsWith("path:") ? data.steps.find((step) => stepName(step) === hash.slice(5)) : null;
-  const name = asked ? asked.path : hash, item = find(name);
+  const name = asked ? asked.path : hash, item = find(name) ?? endingIn(name);
   if (item) {
     go(item, isHeld(name) ? name : null);
     if (asked) follow(asked);
   } else {
     select(null);
     if (fits) fit(false);
+    // A name that nothing has, or several, is searched.
+    if (name) { by("search").value = name; search(); }
     // The first error is in view, or the first change, in its block.
     const wrong = fits && !data.before && data.findings.map(({ severity, path }) => severity === "error" && path && find(path)).find(Boolean);
     const changed = fits && data.changes.filter(({ kind }) => kind !== "names").map(boxOf).find(Boolean);
