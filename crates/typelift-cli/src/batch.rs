@@ -396,8 +396,6 @@ fn each_has_its_place(models: &[Input], output: &OutputArgs) -> Result<(), Failu
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::panic, clippy::unwrap_used, reason = "tests fail by panicking, and one has to")]
-
     use clap::ColorChoice;
 
     use super::*;

@@ -71,13 +71,11 @@ fn begin(model: &Bound<'_, Model>) -> Graph {
 
 /// Parses a rule to check its syntax.
 #[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "a function for Python owns what it is given")]
 fn check_rule(py: Python<'_>, rule: Spec) -> PyResult<()> {
     rule.check().map_err(|failure| failure.raise(py))
 }
 
 #[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "a function for Python owns what it is given")]
 fn promote(
     py: Python<'_>,
     operands: Vec<String>,
@@ -91,7 +89,6 @@ fn promote(
 }
 
 #[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "a function for Python owns what it is given")]
 fn promotion_tables(
     py: Python<'_>,
     rules: &str,

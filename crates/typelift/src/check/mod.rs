@@ -73,7 +73,6 @@ pub fn check(model: &Model) -> Vec<Diagnostic> {
 
 /// Adds the findings of [`check`] to those of reading and inference. The result is sorted: errors, warnings, notes; in
 /// each group causes before consequences. Lints that are consequences of an error are removed.
-#[must_use]
 pub(crate) fn check_after(model: &Model, shapes: Option<&Shapes>, found: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let mut found = joined(model, shapes, found, true);
     order::sort(model, &mut found);

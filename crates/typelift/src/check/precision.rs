@@ -13,7 +13,6 @@ use crate::text::xml;
 /// f64, or in i32 instead of i64. Each [risk](risks) is a warning, in the order of the file. Layers with precision marks
 /// keep f32 on devices, and are no risk; nor are layers in i64 between Converts from and to i32. If the model has no
 /// errors, each finding has the conversion that avoids all of them, if it was tried and does.
-#[must_use]
 pub(crate) fn check_precision(model: &Model, to: ElementType, has_errors: bool) -> Vec<Diagnostic> {
     let mut risks = unmarked(model, to);
     let trial = if has_errors || risks.is_empty() { KeepTrial::Fails } else { KeepTrial::new(model, to, &risks) };

@@ -12,7 +12,6 @@ use crate::text::xml;
 /// An error for each feature of a model that an OpenVINO release does not support, in the order of the file, bodies
 /// included. It considers the IR version, operations, attribute values, element types, the text of ports, and the start
 /// of the file.
-#[must_use]
 pub(crate) fn check_target(model: &Model, target: Release) -> Vec<Diagnostic> {
     let mut found = unread(model, target);
     found.extend(opening(model, target));

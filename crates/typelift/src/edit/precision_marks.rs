@@ -126,7 +126,6 @@ impl Marks {
         self
     }
 
-    #[must_use]
     pub(crate) fn of_computation(mut self) -> Self {
         self.decompression = false;
         self

@@ -124,7 +124,6 @@ pub enum FixAction {
 
 /// Promotion rules that a conversion can use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(clippy::exhaustive_structs, reason = "a rule set and its setting are all there is to choose")]
 pub struct Rules {
     /// The name of the promotion rules.
     pub name: &'static str,

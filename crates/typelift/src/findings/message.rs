@@ -168,7 +168,6 @@ pub trait Value: fmt::Display {
 
 /// Value of another kind, such as a list or an error, as an argument or as a whole message.
 #[derive(Clone, Copy, Debug)]
-#[allow(clippy::exhaustive_structs, reason = "it only marks a value")]
 pub struct Text<T>(pub T);
 
 macro_rules! values {

@@ -1,5 +1,4 @@
 //! Tests of messages: no finding depends on the words of another one.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -78,7 +78,6 @@ pub enum Action {
 
 impl Action {
     /// True if the constant is stored in another type.
-    #[must_use]
     pub(crate) fn changes(self) -> bool {
         !matches!(self, Self::Keep(_))
     }
@@ -96,7 +95,6 @@ impl Action {
     }
 
     /// The reason for keeping the constant; `None` if it is not kept.
-    #[must_use]
     pub(crate) fn reason(self) -> Option<Reason> {
         if let Self::Keep(reason) = self { Some(reason) } else { None }
     }
@@ -232,7 +230,6 @@ pub struct PlanTotals {
 
 impl Plan {
     /// Joins two plans, this one first.
-    #[must_use]
     pub(crate) fn and(mut self, other: &Self) -> Self {
         self.constants.extend_from_slice(&other.constants);
         self.marked.extend_from_slice(&other.marked);

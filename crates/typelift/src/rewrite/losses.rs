@@ -28,7 +28,6 @@ pub struct Losses {
 }
 
 // The signature is required by serde.
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_zero(count: &usize) -> bool {
     *count == 0
 }

@@ -37,7 +37,6 @@ const LOOKS: usize = 2;
 /// assert_eq!(checked.findings[0].to_string(), "warning[stale-port]: output 0 of `x` declares f32[2], and is f16[2]");
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
-#[allow(clippy::exhaustive_structs, reason = "settings are written with `..Checking::default()`")]
 pub struct Checking {
     /// The OpenVINO release that the model must support. Everything that the release does not support is an error.
     pub target: Option<Release>,

@@ -74,13 +74,11 @@ impl Layer {
         }
     }
 
-    #[must_use]
     pub(crate) fn with_attribute(mut self, name: &str, value: &str) -> Self {
         self.attributes.to_mut().push(Attribute { name: name.into(), value: value.into() });
         self
     }
 
-    #[must_use]
     pub(crate) fn with_output(mut self, element_type: ElementType, shape: Shape) -> Self {
         self.outputs.push(OutputPort::new(element_type, shape));
         self
@@ -352,7 +350,6 @@ impl NewLayer {
     }
 
     /// Adds an output, for an operation that has no inference rule. Otherwise the outputs follow from the rule.
-    #[must_use]
     pub(crate) fn with_output(mut self, element_type: ElementType, shape: Shape) -> Self {
         self.outputs.push(TensorType { element_type, shape });
         self

@@ -174,7 +174,6 @@ pub enum Backup {
 
 impl Backup {
     /// Returns nncf's name, such as `none` or `int8_asym`.
-    #[must_use]
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::None => "none",

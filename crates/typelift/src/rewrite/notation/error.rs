@@ -50,7 +50,6 @@ impl NotationError {
         (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
     }
 
-    #[must_use]
     pub(crate) fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
@@ -85,12 +84,10 @@ impl NotationError {
     }
 
     /// Adds the text that is probably meant in a range that is more than what is wrong.
-    #[must_use]
     pub(crate) fn with_meaning(self, range: Range<usize>, meant: String) -> Self {
         Self { meant: Some(Box::new((range, meant))), ..self }
     }
 
-    #[must_use]
     pub(crate) fn with_near(self, near: Option<&str>) -> Self {
         match near {
             Some(near) => Self { near: Some(near.to_owned()), ..self.with_help(format!("did you mean `{near}`?")) },

@@ -1,5 +1,4 @@
 //! Tests that interrupt saving at each step, by a kill or by a disk error that occurs once or permanently.
-#![allow(clippy::panic, clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
