@@ -15,7 +15,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use typelift::findings::{Frame, shell_word};
 use walkdir::{DirEntry, WalkDir};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind};
 use crate::files::Run;
 use crate::input::{Input, Member, is_dash, is_stdout};
 use crate::output::{OutputArgs, same_file};
@@ -230,12 +230,11 @@ impl Batch {
                     Ok(done) => outcomes.done.push(done),
                     Err(failure) => {
                         outcomes.worst = outcomes.worst.max(failure.status());
-                        match failure {
-                            Failure::NoModel(_) => outcomes.skipped += 1,
-                            _ => outcomes.failed += 1,
-                        }
+                        let is_skipped = failure.kind == Kind::NoModel;
+                        outcomes.skipped += usize::from(is_skipped);
+                        outcomes.failed += usize::from(!is_skipped);
                         let file = model.file.to_string_lossy();
-                        if *frame == ARRAY && !matches!(failure, Failure::NoModel(_)) {
+                        if *frame == ARRAY && !is_skipped {
                             page.printed = failure.json(Some(&file))?;
                         }
                         page.said += &failure.at(&file).text();

@@ -341,7 +341,7 @@ fn stripped_remark(stripped: Stripped) -> String {
 /// Parses a pattern, or the patterns of a file, one per line; empty lines and lines with `#` are ignored.
 fn parse_keep(text: &str) -> Result<Vec<KeepPattern>, String> {
     let Some(file) = text.strip_prefix('@') else { return Ok(vec![text.into()]) };
-    let text = texts::read(file.as_ref()).map_err(|failure| failure.message())?;
+    let text = texts::read(file.as_ref()).map_err(|failure| failure.message)?;
     if let Some(kind) = texts::kind(&text) {
         return Err(format!(
             "`{file}` is {kind}, and each line of such a file is a pattern, as `layer.0/*` or `type:MatMul`"

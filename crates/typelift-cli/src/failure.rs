@@ -10,24 +10,29 @@ use crate::document;
 use crate::render::{self, Remark};
 use crate::status::Status;
 
-/// Failure of a run. It ends the run with exit status 2, with 1 for a bug of this program, or silently. In a batch it
-/// ends only the work on one model.
+/// Failure of a run. In a batch it ends only the work on one model.
 #[derive(Debug)]
-pub(crate) enum Failure {
-    /// Standard output was closed.
+pub(crate) struct Failure {
+    pub(crate) kind: Kind,
+    pub(crate) message: String,
+    pub(crate) help: Option<String>,
+    /// A wrong word of the command, and what is probably meant.
+    slip: Option<Box<(String, String)>>,
+    file: Option<PathBuf>,
+    /// True if that file could not be read.
+    is_unread: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The run ends with exit status 2.
+    Failed,
+    /// A refusal or a bug of this program, which ends the run with status 1.
+    Faulty,
+    /// A file found in a directory is not a model, for the reason in the message.
+    NoModel,
+    /// Standard output was closed, which ends the run silently.
     BrokenPipe,
-    /// A file found in a directory is not a model, for this reason.
-    NoModel(String),
-    Other {
-        message: String,
-        help: Option<String>,
-        /// A wrong word of the command, and what is probably meant.
-        slip: Option<(String, String)>,
-        status: Status,
-        file: Option<PathBuf>,
-        /// True if that file could not be read.
-        is_unread: bool,
-    },
 }
 
 impl From<serde_json::Error> for Failure {
@@ -38,120 +43,81 @@ impl From<serde_json::Error> for Failure {
 
 impl Failure {
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self::Other {
-            message: message.into(),
-            help: None,
-            slip: None,
-            status: Status::Failed,
-            file: None,
-            is_unread: false,
-        }
+        Self::of_kind(Kind::Failed, message)
     }
 
-    pub(crate) fn internal(message: String, help: String) -> Self {
-        Self::Other { message, help: Some(help), slip: None, status: Status::Faulty, file: None, is_unread: false }
-    }
-
-    pub(crate) fn refusal(message: String) -> Self {
-        Self::Other { message, help: None, slip: None, status: Status::Faulty, file: None, is_unread: false }
+    pub(crate) fn of_kind(kind: Kind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), help: None, slip: None, file: None, is_unread: false }
     }
 
     pub(crate) fn status(&self) -> Status {
-        match self {
-            Self::BrokenPipe | Self::NoModel(_) => Status::Done,
-            Self::Other { status, .. } => *status,
+        match self.kind {
+            Kind::Failed => Status::Failed,
+            Kind::Faulty => Status::Faulty,
+            Kind::NoModel | Kind::BrokenPipe => Status::Done,
         }
     }
 
     pub(crate) fn help(mut self, text: impl Into<String>) -> Self {
-        if let Self::Other { help, .. } = &mut self {
-            help.get_or_insert_with(|| text.into());
-        }
+        self.help.get_or_insert_with(|| text.into());
         self
     }
 
     pub(crate) fn did_you_mean(self, wrong: &str, near: &str) -> Self {
-        match &self {
-            Self::Other { help: None, .. } => self.help(format!("did you mean `{near}`?")).slipped(wrong, near),
-            _ => self,
+        match self.help {
+            None => self.help(format!("did you mean `{near}`?")).slipped(wrong, near),
+            Some(_) => self,
         }
     }
 
     /// Says which word of the command is wrong, and what is probably meant.
-    pub(crate) fn slipped(mut self, wrong: &str, near: &str) -> Self {
-        if let Self::Other { slip, .. } = &mut self {
-            *slip = Some((wrong.to_owned(), near.to_owned()));
-        }
-        self
+    pub(crate) fn slipped(self, wrong: &str, near: &str) -> Self {
+        Self { slip: Some(Box::new((wrong.to_owned(), near.to_owned()))), ..self }
     }
 
-    pub(crate) fn helped(mut self, text: String) -> Self {
-        if let Self::Other { help, .. } = &mut self {
-            *help = Some(text);
-        }
-        self
+    pub(crate) fn helped(self, text: String) -> Self {
+        Self { help: Some(text), ..self }
     }
 
     pub(crate) fn slip(&self) -> Option<(&str, &str)> {
-        match self {
-            Self::Other { slip: Some((wrong, near)), .. } => Some((wrong, near)),
-            _ => None,
-        }
+        self.slip.as_ref().map(|slip| (&*slip.0, &*slip.1))
     }
 
-    pub(crate) fn of(mut self, path: &Path) -> Self {
-        if let Self::Other { file, .. } = &mut self {
-            *file = Some(path.to_owned());
-        }
-        self
+    pub(crate) fn of(self, path: &Path) -> Self {
+        Self { file: Some(path.to_owned()), ..self }
     }
 
     pub(crate) fn at(mut self, place: &str) -> Self {
-        if let Self::Other { message, file, .. } = &mut self
-            && file.as_deref() != Some(Path::new(place))
-        {
-            *message = format!("{place}: {message}");
+        if self.kind != Kind::NoModel && self.file.as_deref() != Some(Path::new(place)) {
+            self.message = format!("{place}: {}", self.message);
         }
         self
     }
 
     /// The file that could not be read.
     pub(crate) fn unread(&self) -> Option<&Path> {
-        match self {
-            Self::Other { file, is_unread: true, .. } => file.as_deref(),
-            _ => None,
-        }
+        self.file.as_deref().filter(|_| self.is_unread)
     }
 
     /// True if a file could not be read or written.
     pub(crate) fn is_of_file(&self) -> bool {
-        matches!(self, Self::Other { file: Some(_), .. })
-    }
-
-    pub(crate) fn message(self) -> String {
-        match self {
-            Self::BrokenPipe => String::new(),
-            Self::NoModel(reason) => reason,
-            Self::Other { message, .. } => message,
-        }
+        self.file.is_some()
     }
 
     /// Formats the failure in colours; empty if the output was closed.
     pub(crate) fn text(self) -> String {
-        match self {
-            Self::BrokenPipe => String::new(),
-            Self::NoModel(reason) => format!("{reason}; skipped\n"),
-            Self::Other { message, help, .. } => render::error(None, &message, help.map(Remark::Help).into_iter()),
+        match self.kind {
+            Kind::BrokenPipe => String::new(),
+            Kind::NoModel => format!("{}; skipped\n", self.message),
+            _ => render::error(None, &self.message, self.help.map(Remark::Help).into_iter()),
         }
     }
 
     pub(crate) fn json(&self, file: Option<&str>) -> Result<String, Self> {
-        let (message, help) = match self {
-            Self::BrokenPipe => return Ok(String::new()),
-            Self::NoModel(reason) => (reason, None),
-            Self::Other { message, help, .. } => (message, help.as_deref()),
-        };
-        let mut document = json!({ "error": { "message": message, "help": help } });
+        if self.kind == Kind::BrokenPipe {
+            return Ok(String::new());
+        }
+        let mut document = json!({ "error": { "message": self.message, "help": self.help } });
         if let Some(file) = file {
             document["file"] = json!(FileName(file));
         }
@@ -175,16 +141,13 @@ impl Failure {
     }
 
     fn of_access(verb: &str, path: &Path, reason: &str) -> Self {
-        let mut failure = Self::new(format!("cannot {verb} `{}`: {reason}", path.display())).of(path);
-        if let Self::Other { is_unread, .. } = &mut failure {
-            *is_unread = verb == "read";
-        }
-        failure
+        let failure = Self::new(format!("cannot {verb} `{}`: {reason}", path.display())).of(path);
+        Self { is_unread: verb == "read", ..failure }
     }
 
     pub(crate) fn stdout(error: io::Error) -> Self {
         match error.kind() {
-            io::ErrorKind::BrokenPipe => Self::BrokenPipe,
+            io::ErrorKind::BrokenPipe => Self::of_kind(Kind::BrokenPipe, "standard output is closed"),
             _ => Self::new(format!("cannot write to standard output: {}", reason(&error))),
         }
     }

@@ -15,7 +15,7 @@ use typelift::promote::ElementType;
 use typelift::shape::{Dim, Shape};
 use typelift::{Layer, LayerId, Model, Weights, xml};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind};
 use crate::not_a_model;
 use crate::parts::by_parts;
 use crate::render::STAND_IN;
@@ -344,7 +344,7 @@ impl Input {
         let refusal = diagnostics.list.iter().find(|diagnostic| diagnostic.code == Code::NotAnIr);
         match refusal {
             Some(refusal) if found && !diagnostics.source.trim().is_empty() => {
-                Err(Failure::NoModel(format!("{}: {}", diagnostics.file, refusal.message)))
+                Err(Failure::of_kind(Kind::NoModel, format!("{}: {}", diagnostics.file, refusal.message)))
             }
             _ => Ok(()),
         }

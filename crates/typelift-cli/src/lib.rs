@@ -229,7 +229,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             status.code()
         }
         // The reader of the output has closed it and needs no more.
-        Err(Failure::BrokenPipe) => 0,
+        Err(failure) if failure.kind == failure::Kind::BrokenPipe => 0,
         Err(failure) => {
             let status = failure.status();
             terminal.end(status);

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use typelift::findings::shell_word;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind};
 
 struct Known {
     arguments: Vec<OsString>,
@@ -68,14 +68,11 @@ fn failure(model: Option<&Path>, payload: &(dyn Any + Send)) -> Failure {
     let at = known.panics.iter().position(|(of, _)| *of == message);
     let place = at.map(|at| known.panics.swap_remove(at).1).map_or(String::new(), |place| format!(", at {place}"));
     let model = model.map_or("the model".to_owned(), |model| format!("`{}`", model.display()));
-    Failure::internal(
-        format!("internal error: {message}{place}"),
-        format!(
-            "this is a fault of typelift {}, not of the model; please send us this message, {model} with its .bin, and the command `{}`",
-            env!("CARGO_PKG_VERSION"),
-            command(&known.arguments)
-        ),
-    )
+    Failure::of_kind(Kind::Faulty, format!("internal error: {message}{place}")).help(format!(
+        "this is a fault of typelift {}, not of the model; please send us this message, {model} with its .bin, and the command `{}`",
+        env!("CARGO_PKG_VERSION"),
+        command(&known.arguments)
+    ))
 }
 
 fn message(payload: &dyn Any) -> String {

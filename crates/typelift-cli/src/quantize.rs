@@ -51,7 +51,7 @@ enum Wanted {
 
 fn parse_request(text: &str) -> Result<Wanted, String> {
     if let Some(file) = text.strip_prefix('@') {
-        let text = texts::read(file.as_ref()).map_err(|failure| failure.message())?;
+        let text = texts::read(file.as_ref()).map_err(|failure| failure.message)?;
         return Choice::parse(&text).map(Wanted::Plan).map_err(|error| error.to_string());
     }
     let mode = text.parse().ok().filter(|mode: &Mode| mode.is_primary());

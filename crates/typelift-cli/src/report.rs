@@ -43,11 +43,7 @@ impl std::error::Error for ReportError {}
 
 impl From<Failure> for ReportError {
     fn from(failure: Failure) -> Self {
-        match failure {
-            Failure::Other { message, help, .. } => Self { message, help },
-            Failure::NoModel(message) => Self { message, help: None },
-            Failure::BrokenPipe => Self { message: "standard output is closed".to_owned(), help: None },
-        }
+        Self { message: failure.message, help: failure.help }
     }
 }
 

@@ -15,7 +15,7 @@ use typelift::findings::{Code, FileName, grouped};
 use typelift_run::reduce::{Judge, Reduced, Reduction, Step, Stopped, anonymized, kept_texts, layers};
 
 use crate::columns::count;
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind};
 use crate::files::Run;
 use crate::input::Input;
 use crate::interrupt;
@@ -193,7 +193,7 @@ impl Args {
         reduction.jobs = self.jobs.into();
         reduction.most_runs = self.max_runs;
         if let Some(refusal) = wanted.learn(model)? {
-            return Err(Failure::refusal(refusal));
+            return Err(Failure::of_kind(Kind::Faulty, refusal));
         }
         let bar = bar();
         if !self.command.is_empty() && wanted.succeeds() && self.matches.is_none() {
@@ -211,7 +211,7 @@ impl Args {
         let reduced = match reduced {
             Ok(reduced) => reduced,
             Err(None) => {
-                return Err(Failure::refusal("the model does not behave the same when it is run again".to_owned()));
+                return Err(Failure::of_kind(Kind::Faulty, "the model does not behave the same when it is run again"));
             }
             Err(Some(stop)) => return Err(stop.failure()),
         };
