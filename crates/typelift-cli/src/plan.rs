@@ -14,8 +14,7 @@ use typelift::graph::Place;
 use typelift::host::without_numbers;
 use typelift::passes::{Action, Change};
 use typelift::promote::ElementType;
-use typelift::rewrite::Site;
-use typelift::{IrVersion, Layer, LayerId, Model, precision};
+use typelift::{Layer, LayerId, Model, precision};
 use unicode_width::UnicodeWidthStr;
 
 use crate::fit;
@@ -32,7 +31,7 @@ pub(crate) struct Plan {
     #[serde(skip)]
     transposes: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
-    target: Option<Rewritten>,
+    target: Option<Retargeted>,
     /// The constants that are stored differently.
     #[serde(skip_serializing_if = "Option::is_none")]
     precision: Option<Stored>,
@@ -53,22 +52,8 @@ pub(crate) struct Plan {
 #[derive(Serialize)]
 struct Stored {
     totals: precision::PlanTotals,
-    constants: Vec<precision::Constant>,
-    /// The constants that got a mark, because shapes are computed from them.
-    marked: Vec<LayerRef>,
-}
-
-/// The layers that were rewritten for a release.
-#[derive(Serialize)]
-struct Rewritten {
-    applied: Vec<Site>,
-    versions: Vec<LayerRef>,
-    marks: Vec<LayerRef>,
-    names: Vec<LayerRef>,
-    masks: Vec<LayerRef>,
-    /// The new version of the format; `None` if it did not change.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    format: Option<u8>,
+    #[serde(flatten)]
+    plan: precision::Plan,
 }
 
 /// A change, with the line of the layer in the file, or of its source if it is new.
@@ -107,27 +92,14 @@ fn as_name<S: serde::Serializer>(file: &str, serializer: S) -> Result<S::Ok, S::
 impl Plan {
     /// The plan of a conversion. A Convert that one pass inserts and a later one removes is not a change.
     pub(crate) fn new(file: &str, converted: Converted) -> Self {
-        let target =
-            converted.retargeted.map(|Retargeted { applied, versions, marks, names, masks, format, .. }| Rewritten {
-                applied,
-                versions,
-                marks,
-                names,
-                masks,
-                format: format.map(IrVersion::number),
-            });
-        let precision = converted.stored.map(|plan| Stored {
-            totals: plan.totals(),
-            constants: plan.constants,
-            marked: plan.marked,
-        });
+        let precision = converted.stored.map(|plan| Stored { totals: plan.totals(), plan });
         Self {
             file: file.to_owned(),
             promotions: [converted.promotions_replaced, converted.promotions_left],
             converts: lasting(converted.changes).map(|change| Entry { line: None, change }).collect(),
             shapes: converted.reshaped,
             transposes: converted.transposes,
-            target,
+            target: converted.retargeted,
             precision,
             quantized: converted.quantized,
             risks: converted.risks,
@@ -197,15 +169,15 @@ impl Plan {
     pub(crate) fn totals(&self) -> Totals {
         let [replaced, left] = self.promotions;
         let target = self.target.as_ref().map(|target| {
-            let Rewritten { applied, versions, marks, names, masks, format } = target;
+            let Retargeted { applied, versions, marks, names, masks, format, .. } = target;
             [applied.len() + masks.len(), versions.len(), marks.len(), names.len(), usize::from(format.is_some())]
         });
         let [rewritten, versions, marks, names, files] = target.unwrap_or_default();
         // Converted constants are among the changes.
-        let stored = self.precision.iter().flat_map(|stored| &stored.constants);
+        let stored = self.precision.iter().flat_map(|stored| &stored.plan.constants);
         let stored = stored.filter(|it| !matches!(it.action, precision::Action::Convert | precision::Action::Keep(_)));
         let quantized = self.quantized.as_ref().map_or(0, |plan| plan.changed().count());
-        let marked = self.marked.len() + self.precision.as_ref().map_or(0, |stored| stored.marked.len());
+        let marked = self.marked.len() + self.precision.as_ref().map_or(0, |stored| stored.plan.marked.len());
         Totals([
             replaced,
             left,

@@ -14,7 +14,7 @@ use crate::ops::values::conversion::Audit;
 /// Actions for the constants of a model.
 ///
 /// The plan is data: change the [`action`](Constant::action) of a constant, and [`apply`](Self::apply) follows it.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Plan {
     /// All constants that were considered, also kept ones. They are in the order of the file, those of bodies last.

@@ -9,6 +9,7 @@ mod slices;
 mod version_10;
 
 use half::{bf16, f16};
+use serde::Serialize;
 use typelift_promote::ElementType;
 
 use crate::base::hash::HashMap;
@@ -22,7 +23,7 @@ use crate::promotion::passes::{self, Change};
 use crate::rewrite::{RewriteError, Rule, Site};
 
 /// Changes that let an older release read a model.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Retargeted {
     /// Rules that were applied to replace operations which the release lacks.
@@ -37,10 +38,13 @@ pub struct Retargeted {
     /// infinity where the mask is false.
     pub masks: Vec<LayerRef>,
     /// The new version of the format; `None` if it did not change.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<IrVersion>,
     /// The Converts that replaced `ConvertPromoteTypes`.
+    #[serde(skip)]
     pub lowered: Vec<Change>,
     /// Losses that the format of the release causes, as warnings and notes.
+    #[serde(skip)]
     pub found: Vec<Diagnostic>,
 }
 

@@ -4,21 +4,24 @@ use std::fmt::Write as _;
 use std::io;
 
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::{Format, Frame};
 use crate::base::span::Lines;
 use crate::findings::document::Region;
 use crate::findings::words::whole;
-use crate::findings::{Code, Diagnostic, Diagnostics, FileName, LayerRef, TextEdit, Voice};
+use crate::findings::{Code, Diagnostic, Diagnostics, FileName, Voice};
 
 pub(super) const FORMAT: Format = Format { name: "sarif", about: "A SARIF 2.1.0 log for code scanning", frame, page };
 
 /// Code scanning does not accept several runs of one tool.
 fn frame() -> io::Result<Frame> {
-    let rules = Code::ALL.iter().map(|code| SarifRule {
-        id: code.name(),
-        short_description: SarifText { text: code.summary() },
-        default_configuration: Configuration { level: code.severity().name() },
+    let rules = Code::ALL.iter().map(|code| {
+        json!({
+            "defaultConfiguration": { "level": code.severity().name() },
+            "id": code.name(),
+            "shortDescription": { "text": code.summary() },
+        })
     });
     let driver = Driver { name: "typelift", version: env!("CARGO_PKG_VERSION"), rules: rules.collect() };
     let log = serde_json::to_string_pretty(&Log {
@@ -36,7 +39,7 @@ fn page(diagnostics: &Diagnostics, voice: Voice<'_>) -> io::Result<String> {
     let uri = uri(&diagnostics.file);
     let mut text = String::new();
     for (at, diagnostic) in diagnostics.list.iter().enumerate() {
-        let result = serde_json::to_string(&SarifResult::new(&lines, &uri, diagnostic, voice))?;
+        let result = result(&lines, &uri, diagnostic, voice);
         let _ = write!(text, "{}\n        {result}", if at > 0 { "," } else { "" });
     }
     Ok(text)
@@ -67,158 +70,50 @@ struct Tool {
 #[derive(Serialize)]
 struct Driver {
     name: &'static str,
-    rules: Vec<SarifRule>,
+    rules: Vec<Value>,
     version: &'static str,
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct SarifRule {
-    default_configuration: Configuration,
-    id: &'static str,
-    short_description: SarifText<&'static str>,
-}
-
-#[derive(Serialize)]
-struct Configuration {
-    level: &'static str,
-}
-
-#[derive(Serialize)]
-struct SarifText<T> {
-    text: T,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct SarifResult {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    fixes: Option<[SarifFix; 1]>,
-    level: &'static str,
-    locations: [Location; 1],
-    message: SarifText<String>,
-    related_locations: Vec<Location>,
-    rule_id: &'static str,
-    rule_index: Option<usize>,
-}
-
-impl SarifResult {
-    fn new(lines: &Lines, uri: &str, diagnostic: &Diagnostic, voice: Voice<'_>) -> Self {
-        let related = diagnostic.related.iter().enumerate().map(|(id, related)| Location {
-            id: Some(id),
-            message: Some(SarifText { text: related.to_string() }),
-            ..Location::new(uri, Some(Region::new(lines, related.span)))
+fn result(lines: &Lines, uri: &str, diagnostic: &Diagnostic, voice: Voice<'_>) -> Value {
+    let mut place = location(uri, Region::of(lines, diagnostic));
+    if let Some(layer) = &diagnostic.layer {
+        place["logicalLocations"] = json!([{ "fullyQualifiedName": layer.full_name(), "name": layer.name }]);
+    }
+    let related = diagnostic.related.iter().enumerate().map(|(id, related)| {
+        let mut place = location(uri, Some(Region::new(lines, related.span)));
+        place["id"] = json!(id);
+        place["message"] = json!({ "text": related.to_string() });
+        place
+    });
+    let mut result = json!({
+        "level": diagnostic.severity.name(),
+        "locations": [place],
+        "message": { "text": whole(lines, diagnostic, voice).trim_end() },
+        "relatedLocations": related.collect::<Vec<_>>(),
+        "ruleId": diagnostic.code.name(),
+        "ruleIndex": Code::ALL.iter().position(|code| *code == diagnostic.code),
+    });
+    if let Some(edits) = diagnostic.edits() {
+        let replacements = edits.iter().map(|edit| {
+            json!({ "deletedRegion": region(Region::new(lines, edit.span)), "insertedContent": { "text": edit.text } })
         });
-        let layer = diagnostic.layer.as_ref();
-        let location = Location {
-            logical_locations: layer.map(|layer| [LogicalLocation::new(layer)]),
-            ..Location::new(uri, Region::of(lines, diagnostic))
-        };
-        Self {
-            fixes: diagnostic.edits().map(|edits| [SarifFix::new(lines, uri, edits)]),
-            level: diagnostic.severity.name(),
-            locations: [location],
-            message: SarifText { text: whole(lines, diagnostic, voice).trim_end().to_owned() },
-            related_locations: related.collect(),
-            rule_id: diagnostic.code.name(),
-            rule_index: Code::ALL.iter().position(|code| *code == diagnostic.code),
-        }
+        let replacements = replacements.collect::<Vec<_>>();
+        let change = json!({ "artifactLocation": { "uri": uri }, "replacements": replacements });
+        result["fixes"] = json!([{ "artifactChanges": [change] }]);
     }
+    result
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Location {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    logical_locations: Option<[LogicalLocation; 1]>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    message: Option<SarifText<String>>,
-    physical_location: PhysicalLocation,
-}
-
-impl Location {
-    fn new(uri: &str, region: Option<Region>) -> Self {
-        let physical_location = PhysicalLocation {
-            artifact_location: Artifact { uri: uri.to_owned() },
-            region: region.map(SarifRegion::from),
-        };
-        Self { id: None, logical_locations: None, message: None, physical_location }
+fn location(uri: &str, at: Option<Region>) -> Value {
+    let mut place = json!({ "artifactLocation": { "uri": uri } });
+    if let Some(at) = at {
+        place["region"] = region(at);
     }
+    json!({ "physicalLocation": place })
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct LogicalLocation {
-    fully_qualified_name: String,
-    name: String,
-}
-
-impl LogicalLocation {
-    fn new(layer: &LayerRef) -> Self {
-        Self { fully_qualified_name: layer.full_name(), name: layer.name.clone() }
-    }
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct PhysicalLocation {
-    artifact_location: Artifact,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    region: Option<SarifRegion>,
-}
-
-#[derive(Serialize)]
-struct Artifact {
-    uri: String,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct SarifRegion {
-    end_column: usize,
-    end_line: usize,
-    start_column: usize,
-    start_line: usize,
-}
-
-impl From<Region> for SarifRegion {
-    fn from(Region { line, column, end_line, end_column }: Region) -> Self {
-        Self { end_column, end_line, start_column: column, start_line: line }
-    }
-}
-
-/// Edits of one file.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct SarifFix {
-    artifact_changes: [ArtifactChange; 1],
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ArtifactChange {
-    artifact_location: Artifact,
-    replacements: Vec<SarifReplacement>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct SarifReplacement {
-    deleted_region: SarifRegion,
-    inserted_content: SarifText<String>,
-}
-
-impl SarifFix {
-    fn new(lines: &Lines, uri: &str, edits: &[TextEdit]) -> Self {
-        let replacements = edits.iter().map(|edit| SarifReplacement {
-            deleted_region: Region::new(lines, edit.span).into(),
-            inserted_content: SarifText { text: edit.text.clone() },
-        });
-        let artifact_location = Artifact { uri: uri.to_owned() };
-        Self { artifact_changes: [ArtifactChange { artifact_location, replacements: replacements.collect() }] }
-    }
+fn region(Region { line, column, end_line, end_column }: Region) -> Value {
+    json!({ "endColumn": end_column, "endLine": end_line, "startColumn": column, "startLine": line })
 }
 
 fn uri(path: &str) -> String {
