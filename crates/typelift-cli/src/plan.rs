@@ -68,14 +68,6 @@ fn key(change: &Change) -> (&Place, LayerId) {
     (&change.layer.place, change.layer.id)
 }
 
-impl std::ops::Deref for Entry {
-    type Target = Change;
-
-    fn deref(&self) -> &Change {
-        &self.change
-    }
-}
-
 /// Iterates over the changes, except Converts that are inserted and later removed.
 fn lasting(changes: Vec<Change>) -> impl Iterator<Item = Change> {
     let [inserted, removed] = [Action::Inserted, Action::Removed]
@@ -124,12 +116,12 @@ impl Plan {
 
     /// Iterates over warnings about constants whose values are lost.
     pub(crate) fn warnings(&self, model: &Model) -> impl Iterator<Item = Diagnostic> {
-        self.converts.iter().filter_map(|change| change.warning(model))
+        self.converts.iter().filter_map(|entry| entry.change.warning(model))
     }
 
     /// One line about constants that are only rounded to the precision of their new types.
     pub(crate) fn rounding(&self) -> Option<String> {
-        let audits = self.converts.iter().filter_map(|entry| entry.audit());
+        let audits = self.converts.iter().filter_map(|entry| entry.change.audit());
         let rounded: Vec<_> = audits.filter(|audit| audit.changed() > 0 && audit.lost() == 0).collect();
         let worst = rounded.iter().map(|audit| audit.worst_relative_error).fold(0.0, f64::max);
         let constants = match rounded.len() {
@@ -144,12 +136,12 @@ impl Plan {
     pub(crate) fn outputs(&self, model: &Model) -> Vec<String> {
         let outputs: HashSet<_> = model.outputs().map(Layer::id).collect();
         let mut groups = BTreeMap::<_, Vec<String>>::new();
-        for entry in self.converts.iter().filter(|entry| {
-            entry.action == Action::Retyped && entry.layer.place.is_model() && outputs.contains(&entry.layer.id)
+        for Change { layer, from, to, .. } in self.converts.iter().map(|entry| &entry.change).filter(|change| {
+            change.action == Action::Retyped && change.layer.place.is_model() && outputs.contains(&change.layer.id)
         }) {
-            let layer = model.graph().layer(entry.layer.id);
+            let layer = model.graph().layer(layer.id);
             let name = layer.map_or_else(String::new, |layer| format!("`{}`", Clean(&model.end_name(layer))));
-            groups.entry((entry.from, entry.to)).or_default().push(name);
+            groups.entry((*from, *to)).or_default().push(name);
         }
         let lines = groups.into_iter().map(|((from, to), names)| match &names[..] {
             [name] => format!("output {name} is {to}, was {from}"),
@@ -163,7 +155,7 @@ impl Plan {
     }
 
     fn count(&self, action: Action) -> usize {
-        self.converts.iter().filter(|entry| entry.action == action).count()
+        self.converts.iter().filter(|entry| entry.change.action == action).count()
     }
 
     pub(crate) fn totals(&self) -> Totals {
@@ -260,7 +252,7 @@ struct Row {
 }
 
 impl Row {
-    fn of(entry: &Entry) -> Self {
+    fn of(entry: &Change) -> Self {
         let sign = match entry.action {
             Action::Inserted => '+',
             Action::Removed => '-',
@@ -344,7 +336,7 @@ impl Plan {
     /// is printed once.
     pub(crate) fn text(&self, with_colors: bool) -> String {
         let mut groups = BTreeMap::<&str, (Vec<Row>, HashMap<[String; 4], usize>)>::new();
-        for entry in &self.converts {
+        for entry in self.converts.iter().map(|entry| &entry.change) {
             let (rows, known) = groups.entry(entry.layer.path()).or_default();
             let row = Row::of(entry);
             let pattern = row.pattern();

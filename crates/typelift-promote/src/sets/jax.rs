@@ -433,17 +433,6 @@ fn promote_types(options: Options, operands: Operands, trace: Trace) -> Result<P
     Ok(Promotion::new(common, common))
 }
 
-impl Options {
-    const WITH_X64: Self = Self { strict: false, no_x64: false };
-
-    /// The settings that comparisons cover, each with a label.
-    pub(crate) const VARIANTS: &[(&str, Self)] = &[
-        ("jax", Self::WITH_X64),
-        ("jax --no-x64", Self { no_x64: true, ..Self::WITH_X64 }),
-        ("jax-strict", Self { strict: true, ..Self::WITH_X64 }),
-    ];
-}
-
 const NO_X64: Setting =
     Setting { name: "no-x64", value: None, help: "jax: without 64-bit types, as JAX is by default", is_laxer: false };
 

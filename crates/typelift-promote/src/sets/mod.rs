@@ -43,13 +43,6 @@ macro_rules! registry {
         }
 
         impl RuleSet {
-            /// Returns every rule set with each of the settings that comparisons cover, and a label for each. With
-            /// default settings the label is the name.
-            pub fn variants() -> impl Iterator<Item = (&'static str, Self)> + Clone {
-                let none = core::iter::empty();
-                none$(.chain(<$settings>::VARIANTS.iter().map(|&(words, settings)| (words, Self::$variant(settings)))))*
-            }
-
             pub(crate) fn rules(&self) -> &dyn Rules {
                 match self {
                     $(Self::$variant(settings) => settings,)*
@@ -78,4 +71,26 @@ registry! {
     NumPy1(numpy_1::NumPy1);
     /// JAX.
     Jax(jax::Options);
+}
+
+impl RuleSet {
+    /// Returns every rule set with each of the settings that comparisons cover, and a label for each. With default
+    /// settings the label is the name.
+    pub fn variants() -> impl Iterator<Item = (&'static str, Self)> + Clone {
+        let jax = jax::Options::default();
+        let variants = [
+            ("openvino", Self::OpenVino(openvino::Options::with(false, false))),
+            ("unsafe", Self::OpenVino(openvino::Options::with(true, false))),
+            ("unsafe, scalars", Self::OpenVino(openvino::Options::with(true, true))),
+            ("pytorch", Self::PyTorch(pytorch::Options { default_dtype: F32 })),
+            ("paddle", Self::Paddle(paddle::Version::V3_3)),
+            ("paddle-2.6", Self::Paddle(paddle::Version::Published2_6)),
+            ("numpy", Self::NumPy(numpy::NumPy)),
+            ("numpy-1", Self::NumPy1(numpy_1::NumPy1)),
+            ("jax", Self::Jax(jax)),
+            ("jax --no-x64", Self::Jax(jax::Options { no_x64: true, ..jax })),
+            ("jax-strict", Self::Jax(jax::Options { strict: true, ..jax })),
+        ];
+        variants.into_iter()
+    }
 }

@@ -400,11 +400,6 @@ fn arrays_only(operands: Operands) -> Result<()> {
     }
 }
 
-impl NumPy {
-    /// The settings that comparisons cover, each with a label.
-    pub(crate) const VARIANTS: &[(&str, Self)] = &[("numpy", Self)];
-}
-
 impl Rules for NumPy {
     fn name(&self) -> &'static str {
         "numpy"

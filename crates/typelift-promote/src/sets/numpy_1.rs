@@ -182,11 +182,6 @@ fn arrays_only(operands: Operands) -> Result<()> {
     }
 }
 
-impl NumPy1 {
-    /// The settings that comparisons cover, each with a label.
-    pub(crate) const VARIANTS: &[(&str, Self)] = &[("numpy-1", Self)];
-}
-
 impl Rules for NumPy1 {
     fn name(&self) -> &'static str {
         "numpy-1"

@@ -171,14 +171,7 @@ operations! {
 }
 
 impl Options {
-    /// The settings that comparisons cover, each with a label.
-    pub(crate) const VARIANTS: &[(&str, Self)] = &[
-        ("openvino", Self::with(false, false)),
-        ("unsafe", Self::with(true, false)),
-        ("unsafe, scalars", Self::with(true, true)),
-    ];
-
-    const fn with(promote_unsafe: bool, pytorch_scalar_promotion: bool) -> Self {
+    pub(super) const fn with(promote_unsafe: bool, pytorch_scalar_promotion: bool) -> Self {
         Self { promote_unsafe, pytorch_scalar_promotion, u64_integer_promotion_target: ElementType::F32 }
     }
 }

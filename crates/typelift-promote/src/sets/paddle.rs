@@ -327,11 +327,6 @@ operations! {
         Rule::new(Numbers::FirstInteger, Common::Same).published(Published::None, Published::Common);
 }
 
-impl Version {
-    /// The settings that comparisons cover, each with a label.
-    pub(crate) const VARIANTS: &[(&str, Self)] = &[("paddle", Self::V3_3), ("paddle-2.6", Self::Published2_6)];
-}
-
 impl Rules for Version {
     fn name(&self) -> &'static str {
         match self {

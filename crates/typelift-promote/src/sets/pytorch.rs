@@ -389,11 +389,6 @@ operations! {
 // `add_alpha_float` are `add` with an integer and a fractional `alpha`. `lerp_tensor_weight` is `lerp(a, a, b)`. A
 // trailing underscore means in place.
 
-impl Options {
-    /// The settings that comparisons cover, each with a label.
-    pub(crate) const VARIANTS: &[(&str, Self)] = &[("pytorch", Self { default_dtype: F32 })];
-}
-
 const DEFAULT_DTYPE: Setting = Setting {
     name: "default-dtype",
     value: Some("TYPE"),
