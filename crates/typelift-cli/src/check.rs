@@ -10,6 +10,7 @@ use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use typelift::findings::{
     About, Code, Count, Diagnostic, Diagnostics, Document, FixAction, Frame, Severity, TextEdit, Voice, shell_command,
+    shell_word,
 };
 use typelift::ops::Release;
 use typelift::programs::Program;
@@ -17,7 +18,7 @@ use typelift::promote::ElementType;
 use typelift::rewrite::library;
 use typelift::{Checked, Checking, Device, Model, NeedForWeights};
 
-use crate::batch::{ARRAY, Inputs, LINES};
+use crate::batch::{ARRAY, Batch, Inputs, LINES};
 use crate::explain::find_code;
 use crate::failure::Failure;
 use crate::fit;
@@ -256,7 +257,16 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
         return Err(Failure::new("`check` writes a model only with --fix").help("add --fix, or leave the output out"));
     }
     if args.fix && !args.diff && !args.output.is_given() {
-        return Err(args.inputs.nowhere("--diff to see what would be changed"));
+        let failure = args.inputs.nowhere("--diff to see what would be changed");
+        let batch = args.inputs.find(None, &[], &[]).ok();
+        let Some(input) = batch.as_ref().and_then(Batch::single) else { return Err(failure) };
+        let (loaded, file) = (input.load()?, input.file.to_string_lossy());
+        return Err(match suggestion(input, &loaded.diagnostics.source) {
+            None => {
+                failure.helped(format!("no edit is safe: `typelift check {}` says what is wrong", shell_word(&file)))
+            }
+            Some(_) => failure,
+        });
     }
     let writes = args.fix && !args.diff;
     let batch = match args.changed {

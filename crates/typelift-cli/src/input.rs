@@ -58,8 +58,8 @@ pub(crate) struct InputChanges {
     #[arg(long, value_name = "NAME=SHAPE", value_parser = parse_shape)]
     pub(crate) set_shape: Vec<(String, Shape)>,
     /// Fix an open length on all its axes, such as seq=128, or limit it, such as seq=1..128, which an NPU needs;
-    /// repeatable. A length is named as in `infer --shapes`: by its name, its id (s1), or an axis of an input
-    /// (input_ids[1])
+    /// repeatable. A length is named as in `infer --shapes`: by its name, its id (s1), a pattern (*_seq), or an
+    /// axis of an input (input_ids[1])
     #[arg(long, value_name = "NAME=N", value_parser = parse_length)]
     pub(crate) set_length: Vec<(String, Dim)>,
 }
@@ -537,12 +537,12 @@ impl InputChanges {
         let _ = typelift::infer(&mut copy);
         let known = typelift::shapes(&copy);
         for (name, length) in &self.set_length {
-            let Some(symbol) = known.symbol(name) else {
+            let found = known.symbols_of(name);
+            if found.is_empty() {
                 let names: Vec<&str> = known.symbols.iter().map(|symbol| symbol.name.as_str()).collect();
-                let failure = Failure::new(format!("the model has no open length `{name}`"));
-                return Err(of_lengths(failure, name, &names));
-            };
-            for &(id, axis) in &symbol.axes {
+                return Err(no_length(name, &names));
+            }
+            for &(id, axis) in found.iter().flat_map(|symbol| &symbol.axes) {
                 let Some(layer) = copy.graph().layer(id) else { continue };
                 let input = copy.end_name(layer);
                 let own = layer.outputs().first().map_or_else(Shape::dynamic, |port| port.shape().clone());
@@ -614,7 +614,8 @@ pub(crate) fn is_xml(word: &str) -> bool {
 }
 
 /// The failure for an open length that is not there, with a similar name or all names.
-pub(crate) fn of_lengths(failure: Failure, name: &str, names: &[&str]) -> Failure {
+pub(crate) fn no_length(name: &str, names: &[&str]) -> Failure {
+    let failure = Failure::new(format!("the model has no open length `{name}`"));
     match by_parts(name, names.iter().copied()) {
         _ if names.is_empty() => failure.help("no length of its inputs is open"),
         Some(near) => failure.did_you_mean(name, &near),

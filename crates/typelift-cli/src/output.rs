@@ -19,6 +19,7 @@ use crate::failure::Failure;
 use crate::gate::Form;
 use crate::input::{Input, ReadFrom, directory, is_stdout};
 use crate::interrupt::uninterrupted;
+use crate::not_a_model;
 use crate::noted;
 use crate::terminal::{Page, Terminal};
 
@@ -332,6 +333,9 @@ pub(crate) fn check_ending(path: &Path, ending: &str, what: &str) -> Result<(), 
         _ => format!("typelift writes {what}, not .{given}"),
     };
     let (wrong, near) = (path.to_string_lossy(), path.with_extension(ending));
+    if not_a_model::is_other_format(&wrong) {
+        return Err(refused(path, &reason).help("no program converts IR to another format: export from the framework"));
+    }
     Err(refused(path, &reason).help(format!("give `{}`", near.display())).slipped(&wrong, &near.to_string_lossy()))
 }
 

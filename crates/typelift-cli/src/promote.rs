@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches};
 use serde::Serialize;
+use typelift::findings::shell_word;
 use typelift::promote::{
     Category, Clash, Dim, ElementType, FlagSpelling, Operand, Operation, Promotion, RuleSet, openvino,
 };
@@ -17,6 +18,10 @@ use crate::render::{self, Remark};
 use crate::status::Status;
 use crate::terminal::{Format, Terminal};
 use crate::texts;
+
+/// Packages with rules, by the names that they have in a program.
+const MODULES: [(&[&str], &str); 4] =
+    [(&["torch"], "pytorch"), (&["np", "numpy"], "numpy"), (&["jax", "jnp"], "jax"), (&["paddle"], "paddle")];
 
 /// Print the common type of operands
 ///
@@ -296,6 +301,15 @@ impl Args {
         Ok(rules)
     }
 
+    /// The command with the rules of the package whose types were named, such as `torch.float16`.
+    fn of_module(&self, texts: &[&str]) -> Option<String> {
+        let module =
+            texts.iter().find_map(|text| Some(text.split_once('.')?.0)).filter(|_| self.rules == "openvino")?;
+        let (_, rules) = MODULES.iter().find(|(names, _)| names.contains(&module))?;
+        let operands = texts.iter().map(|text| shell_word(text)).collect::<Vec<_>>().join(" ");
+        Some(format!("these are not the rules of {module}: `typelift promote --rules {rules} {operands}` has those"))
+    }
+
     /// Parses the operands and checks their number.
     fn question(&self, rules: &RuleSet, texts: &[&str]) -> Result<Question, Failure> {
         let question = Question::read(rules, texts)?;
@@ -387,7 +401,8 @@ fn one(args: &Args, rules: &RuleSet, texts: &[&str], terminal: &mut Terminal) ->
         }
         terminal.print(&(lines.join("\n") + "\n"))?;
     } else {
-        let remarks = answer.steps.into_iter().map(Remark::Note).chain(answer.help.map(Remark::Help));
+        let help = args.of_module(texts).or(answer.help);
+        let remarks = answer.steps.into_iter().map(Remark::Note).chain(help.map(Remark::Help));
         terminal.say(&render::error(answer.code, &answer.message.unwrap_or_default(), remarks));
     }
     Ok(status)

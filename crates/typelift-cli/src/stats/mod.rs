@@ -5,6 +5,7 @@ mod screen;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use typelift::Shapes;
 use typelift::explain::blocks::Blocks;
 use typelift::explain::map::{PrecisionMap, Row};
 use typelift::explain::{Stats, Tensor, TypeCount, Weight};
@@ -92,7 +93,7 @@ pub(crate) fn run(args: &Args, terminal: &mut Terminal) -> Result<Status, Failur
 
 impl Args {
     /// Evaluates the formulas at the lengths of `--at`. A length that is not given must not matter.
-    fn at_lengths(&self, formulas: &mut Formulas<'_>) -> Result<Option<AtLengths>, Failure> {
+    fn at_lengths(&self, shapes: &Shapes, formulas: &mut Formulas<'_>) -> Result<Option<AtLengths>, Failure> {
         if self.at.is_empty() {
             return Ok(None);
         }
@@ -100,11 +101,14 @@ impl Args {
         let names = &formulas.names;
         let mut lengths = vec![None; names.len()];
         for (name, length) in &self.at {
-            let Some(at) = names.iter().position(|known| known == name) else {
-                let failure = Failure::new(format!("the model has no open length `{name}`"));
-                return Err(input::of_lengths(failure, name, &names.iter().map(|it| &**it).collect::<Vec<_>>()));
-            };
-            lengths[at] = length.value();
+            let found = shapes.symbols_of(name);
+            let is_meant = |known: &str| known == name || found.iter().any(|symbol| symbol.name == known);
+            if !names.iter().any(|known| is_meant(known)) {
+                return Err(input::no_length(name, &names.iter().map(|it| &**it).collect::<Vec<_>>()));
+            }
+            for (_, own) in names.iter().zip(&mut lengths).filter(|(known, _)| is_meant(known)) {
+                *own = length.value();
+            }
         }
         let [macs, state_bytes] = [macs, state].map(|formula| formulas.at(&formula?, &lengths));
         let given = names.iter().zip(&lengths).filter_map(|(name, length)| Some((name.clone(), (*length)?)));
@@ -122,7 +126,7 @@ impl Args {
                 let mut formulas = Formulas::new(model, &shapes);
                 let stats = typelift::stats_with(model, &mut formulas);
                 let map = PrecisionMap::new(model, &loaded.diagnostics.list).rows;
-                let at = self.at_lengths(&mut formulas)?;
+                let at = self.at_lengths(&shapes, &mut formulas)?;
                 let runs = self.answer.ran.read(model)?;
                 page.printed = match self.answer.format {
                     Format::Json => {

@@ -18,6 +18,8 @@ impl Asked<'_> {
             // `graph.outputs[0]`, `model.output(0)`.
             let is_index =
                 inner.parse::<usize>().is_ok() && (is_list && before.ends_with(is_part) || before.ends_with("put("));
+            // `outputs = [x]`.
+            is_code |= is_list && before.trim_end().ends_with('=');
             if is_index {
                 words.push(self.end(words.last()?, inner)?);
             } else if is_list && inner.contains(char::is_alphabetic) {
@@ -102,7 +104,8 @@ impl Asked<'_> {
 pub(super) fn of_numpy(text: &str) -> Option<String> {
     let mut text = text.to_owned();
     let before = text.clone();
-    while let Some((start, at)) = ["np.", "numpy.", "torch.", "math."].iter().find_map(|it| Some((it, text.find(it)?)))
+    while let Some((start, at)) =
+        ["np.", "numpy.", "torch.", "math.", "_."].iter().find_map(|it| Some((it, text.find(it)?)))
     {
         let rest = &text[at + start.len()..];
         let (name, rest) = rest.split_once('(')?;
@@ -121,6 +124,11 @@ pub(super) fn of_numpy(text: &str) -> Option<String> {
             "full" => values.rsplit_once(',')?.1.trim().to_owned(),
             "array" | "asarray" | "tensor" => values.to_owned(),
             _ if name.starts_with("float") || name.starts_with("int") => values.to_owned(),
+            // `_.permute(0, 2, 1)`.
+            _ if *start == "_." => match (operation(name)?, values) {
+                (name, "") => format!("{name}(_)"),
+                (name, values) => format!("{name}(_, [{}])", values.trim_matches(['[', ']'])),
+            },
             _ => format!("{name}({values})"),
         };
         text = format!("{}{value}{after}", &text[..at]);

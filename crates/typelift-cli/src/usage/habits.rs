@@ -6,7 +6,7 @@ use std::path::Path;
 use typelift::findings::shell_word;
 
 use super::line::{shown, split};
-use super::tried;
+use super::{STATEMENT, tried};
 use crate::input::is_xml;
 use crate::whole_command;
 
@@ -27,7 +27,11 @@ pub(crate) fn of_habit(arguments: &[OsString]) -> Option<String> {
     let (verb, rest) = words.split_first()?;
     for pair in words.windows(2).skip(1) {
         let (option, value) = (pair[0], pair[1]);
-        let is_statement = ["-e", "--statement"].contains(&option);
+        let is_statement = STATEMENT.contains(&option);
+        // `Convert(x: $t) {destination_type=$t}` between `"`.
+        if is_statement && [": )", ": ,", "={", "=}", "=,"].iter().any(|gap| value.contains(gap)) {
+            return Some("the shell takes `$NAME` for a variable: write the statement between `'`".to_owned());
+        }
         if (is_statement || option == "--types") && (value.ends_with('-') || value.ends_with(" =")) {
             let value = value.trim_end_matches(['-', '=', ' ']);
             let whole = if is_statement { format!("'{value} => …'") } else { format!("{value}=TO") };
@@ -102,11 +106,16 @@ fn joined(words: &[String]) -> Vec<String> {
         let is_list = |first: &str| !is_whole && (first.contains('[') || value.contains(&"=") || first.ends_with('='));
         let (option, value) = match (&**option, value.first()) {
             ("--rule" | "--rules" | "-r", Some(first)) if first.contains("=>") => ("-e", value.join(" ")),
-            ("-e" | "--statement", Some(_)) => (&**option, value.join(" ")),
+            ("-e" | "--statement", Some(first)) if !first.contains(' ') => (&**option, value.join(" ")),
             (_, Some(first)) if option.starts_with("--") && is_list(first) => (&**option, value.concat()),
             // `2 GB`.
-            (_, Some(_)) if option.starts_with("--") && is_size(&value.join(" ")) => {
-                (&**option, value.concat().replace(' ', ""))
+            (_, Some(_)) if option.starts_with("--") && is_size(&value.join(" ")) => (&**option, value.concat()),
+            // `--max-memory=512 MiB`.
+            (_, Some(unit))
+                if let Some((option, number)) = option.split_once('=')
+                    && is_size(&format!("{number} {unit}")) =>
+            {
+                (option, format!("{number}{unit}"))
             }
             _ => (&**option, String::new()),
         };
@@ -151,7 +160,7 @@ fn respelt(typed: &[String]) -> Vec<String> {
             {
                 Some(vec![file.display().to_string()])
             }
-            _ if Path::new(word).exists() || at > 0 && ["-e", "--statement"].contains(&&*typed[at - 1]) => None,
+            _ if Path::new(word).exists() || at > 0 && STATEMENT.contains(&&*typed[at - 1]) => None,
             _ if at == 0 && verb != *word && program.find_subcommand(verb).is_some() => Some(vec![verb.to_owned()]),
             _ if path != *word && is_model(&path) => Some(vec![path]),
             parts if parts.iter().any(|part| is_model(part)) => Some(parts),

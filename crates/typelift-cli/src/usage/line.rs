@@ -13,7 +13,7 @@ use super::words::{
     dashed, general, has_word, is_model_option, is_negated, is_off, is_output, is_program, meanings, quoted, ranged,
     rows, scoped, similar,
 };
-use super::{Asked, DONE, FORMATS, PICTURES, Typed, fault, plain, tried};
+use super::{Asked, DONE, FORMATS, PICTURES, STATEMENT, Typed, fault, plain, tried};
 use crate::input::{Input, element_type, is_xml};
 use crate::parts::parts;
 
@@ -69,10 +69,28 @@ impl<'a> Asked<'a> {
             if !is_option(text) {
                 // `--set-shape a=[1] b=[2]`, `--input-shape a:1,3 b:1`.
                 let is_pair = |text: &String| text.contains(['=', ':']) && !Path::new(text).exists();
-                let last = words.last().filter(|(_, value)| value.as_ref().is_some_and(is_pair) && is_pair(text));
-                let last = last.map(|(name, _)| name.clone());
-                is_moved |= last.is_some();
-                words.push((last.unwrap_or_default(), Some(text.clone())));
+                // `--device CPU GPU`, `-e 'rename a b' 'rename c d'`.
+                let is_only_model = |verb: &&Command| {
+                    let read = verb.get_positionals().flat_map(|arg| arg.get_value_names().unwrap_or_default());
+                    read.into_iter().all(|name| name.ends_with(".xml"))
+                };
+                let is_value = |(name, value): &&mut (String, Option<String>)| {
+                    let takes = |verb| !name.is_empty() && value.is_some() && takes(program, verb, name, text);
+                    verb.filter(is_only_model).is_some_and(takes) && !is_xml(text) && !Path::new(text).exists()
+                        || value.as_ref().is_some_and(is_pair) && is_pair(text)
+                };
+                match words.last_mut().filter(is_value) {
+                    Some((name, Some(value))) if verb.is_some_and(|it| has(it, name) && !is_repeatable(it, name)) => {
+                        value.push_str(&format!(",{text}"));
+                        is_moved = true;
+                    }
+                    Some((name, _)) => {
+                        let name = name.clone();
+                        is_moved = true;
+                        words.push((name, Some(text.clone())));
+                    }
+                    None => words.push((String::new(), Some(text.clone()))),
+                }
                 continue;
             }
             let (name, value) =
@@ -87,9 +105,13 @@ impl<'a> Asked<'a> {
             let parts: Vec<_> = lower.split(['-', '_']).collect();
             let layouts: Vec<_> = parts.iter().copied().filter(|part| ["nchw", "nhwc"].contains(part)).collect();
             let layout = Some(layouts.join(":")).filter(|layout| !layout.is_empty());
-            let mut value = layout.or(value).or_else(|| rest.next_if(|text| takes_value && !is_option(text)).cloned());
             // `--set-length seq 128`, `--set-shape image 1 3 32 32`.
             let is_bare = |text: &String| !is_option(text) && !is_xml(text) && !Path::new(text).exists();
+            // A word after an option whose value follows a `=`.
+            let is_own = verb.is_none_or(|verb| !is_optional(verb, name));
+            let is_value = |text: &&String| takes_value && if is_own { !is_option(text) } else { is_bare(text) };
+            let mut value = layout.or(value).or_else(|| rest.next_if(|text| is_value(text)).cloned());
+            is_moved |= value.is_some() && !is_own && !text.contains('=');
             let is_named = verb.is_some_and(|verb| valued(verb, name).contains(" NAME="));
             let is_name = |value: &String| is_named && !value.contains(['=', ':', '[', '(', '{', ',']);
             let mut more: Vec<_> = value.clone().into_iter().filter(is_name).collect();
@@ -282,7 +304,8 @@ impl<'a> Asked<'a> {
             return None;
         }
         let (mut words, mut models, mut output, mut row) = (split(meant), self.models(), self.output(), None);
-        words.extend(typed.into_iter().filter(|_| example.is_none()));
+        let typed = if example.is_none() { typed } else { Vec::new() };
+        let place = words.len();
         let example = words.get(1).filter(|option| option.starts_with("--")).cloned();
         let mut lost = Vec::new();
         if let Some(verb) = self.program.find_subcommand(&words[0]) {
@@ -291,6 +314,7 @@ impl<'a> Asked<'a> {
             let mut carry = |option| !self.carry(verb, option, &mut words, example.as_deref());
             let late: Vec<_> = self.options().filter(|option| carry(*option)).collect();
             lost = late.into_iter().filter(|option| carry(*option)).collect();
+            words.splice(place..place, typed);
             // `quantize MODEL.xml int4`.
             let option = example.as_deref().filter(|option| words.len() > 2 && words[1] == **option);
             let pair = self.rest().take(2).collect::<Vec<_>>().join("=");
@@ -328,12 +352,15 @@ impl<'a> Asked<'a> {
             if words.contains(&"--expect".to_owned()) && !words.contains(&"--inputs".to_owned()) {
                 words.extend(["--inputs", "IN.npz"].map(str::to_owned));
             }
-            if verb.get_name() == "verify" && models.len() == 1 && !has_side && !words.contains(&"AFTER.xml".to_owned())
-            {
-                let sides = ["--hint", "--config", "--simulate", "--device"];
-                match words.iter_mut().find(|word| sides.contains(&&***word)) {
-                    Some(side) if side != "--device" => side.push_str("-b"),
-                    _ => words.extend(["--hint-b", "default"].map(str::to_owned)),
+            if verb.get_name() == "verify" && models.len() == 1 {
+                let is_whole = has_side || words.contains(&"AFTER.xml".to_owned());
+                let mut sides = words
+                    .iter_mut()
+                    .filter(|word| ["--hint", "--simulate"].contains(&&***word) || *word == "--config" && !is_whole);
+                match sides.next() {
+                    Some(side) => side.push_str("-b"),
+                    None if is_whole => {}
+                    None => words.extend(["--hint-b", "default"].map(str::to_owned)),
                 }
             }
         }
@@ -352,13 +379,8 @@ impl<'a> Asked<'a> {
             *word = given.map_or(word.clone(), str::to_owned);
         }
         // `--weight-format int4` is asymmetric without `--sym`.
-        let is_sym = self.options().any(|(name, _)| ["--sym", "--symmetric"].contains(&name));
-        let is_asym = self.options().any(|(name, value)| {
-            dashed(name) == "--weight-format" && value.is_some_and(|value| ["int4", "int8"].contains(&value))
-        });
-        if is_sym || is_asym {
-            let sign = if is_sym { "_sym" } else { "_asym" };
-            words.iter_mut().for_each(|word| *word = word.replace("_asym", "_sym").replace("_sym", sign));
+        if self.options().any(|(name, _)| ["--sym", "--symmetric"].contains(&name)) {
+            words.iter_mut().for_each(|word| *word = word.replace("_asym", "_sym"));
         }
         // A statement that fails on the model is shown with its places.
         let row = row.filter(|row| !row.contains("OTHER"));
@@ -375,13 +397,17 @@ impl<'a> Asked<'a> {
             let is_meant = meanings(name).into_iter().any(is_same) || rows.any(|(words, _)| is_word(words));
             is_value || is_meant || argument(self.program, name).is_some()
         };
-        let lost = lost.into_iter().filter(|option| !is_kept(option)).map(|(name, _)| name.to_owned());
-        let lost = lost.collect();
+        // A statement is named by its text.
+        let shown = |(name, value): Typed| value.filter(|_| STATEMENT.contains(&name)).unwrap_or(name).to_owned();
+        let lost = lost.into_iter().filter(|option| !is_kept(option)).map(shown).collect();
         Some((words, lost))
     }
 
     fn positionals(&self, verb: &str) -> Vec<String> {
-        let Some(verb) = self.program.find_subcommand(verb) else { return Vec::new() };
+        // `why --shape` takes a tensor, and the words of other rows take the place of those that were typed.
+        let is_row = verb.contains(['.', '\'', '|']) || verb.contains(' ') && !verb.starts_with("why --");
+        let verb = verb.split(' ').next().filter(|_| !is_row);
+        let Some(verb) = verb.and_then(|verb| self.program.find_subcommand(verb)) else { return Vec::new() };
         let reads = || verb.get_positionals().flat_map(|arg| arg.get_value_names().unwrap_or_default());
         let models = self.models();
         if self.verb.is_none() && models.is_empty() {
@@ -426,14 +452,16 @@ impl<'a> Asked<'a> {
     /// The words for an option of a command: with the value that was typed, or the one that it stands for.
     pub(super) fn with_value(&self, verb: &Command, own: &str, value: Option<&str>) -> Option<Vec<String>> {
         let whole = split(own);
-        let is_optional =
-            argument(verb, &whole[0]).is_some_and(|it| it.get_num_args().is_some_and(|it| it.min_values() == 0));
+        let is_optional = is_optional(verb, &whole[0]);
         let is_whole =
             is_optional || whole.get(1).map_or(valued(verb, &whole[0]) == whole[0], |value| !has_place(value));
         // `-nstreams 4`.
         let numbered = || Some(vec![whole[0].clone(), format!("{}={}", whole.get(1)?.strip_suffix("=N")?, value?)]);
         let fitted = value.and_then(|value| self.fitted(verb, own, value)).or_else(numbered);
-        fitted.or_else(|| Some(whole.clone()).filter(|_| is_whole))
+        match fitted {
+            Some(words) if is_optional && words.len() == 2 => Some(vec![words.join("=")]),
+            fitted => fitted.or_else(|| Some(whole.clone()).filter(|_| is_whole)),
+        }
     }
 
     /// The option of a command that is meant by an option, with a place for its value or the value itself.
@@ -496,13 +524,19 @@ impl<'a> Asked<'a> {
 
     /// Adds the command that `reduce` runs, which is typed after the model, or as a value of an option.
     fn add_command(&self, words: &mut Vec<String>) {
-        let after = self.arguments.iter().skip_while(|word| *word != "--").skip(1).filter_map(|word| word.to_str());
+        let texts = || self.arguments.iter().filter_map(|word| word.to_str());
+        let after = texts().skip_while(|word| *word != "--").skip(1);
         let of_option = || self.options().find(|(name, _)| scoped("reduce", |word| word == *name) == Some("reduce"));
         let typed = of_option().and_then(|(_, value)| value);
         let command: Vec<_> = match typed {
             Some(command) => command.split(' ').chain(self.others().skip_while(|word| !is_xml(word)).skip(1)).collect(),
             None if after.clone().next().is_some() => after.collect(),
-            None => self.others().skip_while(|word| !is_xml(word)).filter(|word| !is_xml(word)).collect(),
+            // `reduce MODEL.xml test -s {} -o OUT.xml`.
+            None => {
+                let first = self.others().skip_while(|word| !is_xml(word)).find(|word| !is_xml(word));
+                let own = |word: &&str| is_output(word) || is_xml(word);
+                texts().skip_while(|word| Some(*word) != first).take_while(|word| !own(word)).collect()
+            }
         };
         if words[0] == "reduce" && !command.is_empty() {
             if let Some(at) = words.iter().position(|word| word == "--finding") {
@@ -521,10 +555,14 @@ impl<'a> Asked<'a> {
         let is_row =
             |name: &str| self.verb.and_then(|verb| scoped(verb.get_name(), |word| word == name)) == Some(meant);
         let is_meant = |name: &str| meanings(name).contains(&meant) || is_row(name) || is_unknown(name);
-        let values = self.options().filter(|(name, _)| is_meant(name));
-        let values = values.filter_map(|(_, value)| value).flat_map(|value| value.split(['=', '>', ',']));
-        let values = values.map(|value| value.trim_end_matches(['-', ' ']));
-        let mut typed = self.rest().flat_map(|word| word.split(['=', '>'])).chain(values).map(str::to_owned);
+        let rest: Vec<_> = self.rest().collect();
+        let typed = self.words.iter().filter_map(|(name, value)| Some((name, value.as_deref()?)));
+        let typed = typed.filter(|(name, value)| if name.is_empty() { rest.contains(value) } else { is_meant(name) });
+        let parts = typed.flat_map(|(name, value)| {
+            let is_value = !name.is_empty();
+            value.split(move |sign| "=>".contains(sign) || is_value && sign == ',' && !value.contains('('))
+        });
+        let mut typed = parts.map(|value| value.trim_end_matches(['-', ' ']).to_owned());
         let end = |names: [&str; 5]| {
             let is_tensor = |name: &str| self.model().is_some_and(|model| model.graph().find(name).is_ok());
             // `x:[1,3]:float32`.
@@ -544,7 +582,7 @@ impl<'a> Asked<'a> {
         let (mut layer, is_why) = (None, words[0] == "why");
         for word in words.iter_mut().skip(1).filter(|word| word.contains(' ') || !is_xml(word)) {
             for place in PLACES.split(' ') {
-                if !parts(word).any(|part| part == place) {
+                if !crate::parts::parts(word).any(|part| part == place) {
                     continue;
                 }
                 let given = match place {
@@ -558,6 +596,7 @@ impl<'a> Asked<'a> {
                     }
                     "LAYOUT" => self.layout("", self.others().find(|word| word.len() == 4).unwrap_or("NHWC")),
                     "OTHER" => self.models().get(1).map(|file| file.trim_end_matches(".xml").to_owned()),
+                    "N" => typed.by_ref().find(|it| it.parse::<f64>().is_ok()),
                     "SHAPE" => typed.next().map(|dims| format!("[{}]", dims.trim_matches(['[', ']']))),
                     "LAYER" if is_why => typed.next().or_else(|| self.suspect()),
                     "OLD" if named.is_some() => own(named.unwrap_or_default()),
@@ -570,7 +609,8 @@ impl<'a> Asked<'a> {
                     let is_name = ["FROM", "UNTIL", "OLD", "LAYER", "CONSTANT", "TENSOR", "NAME"].contains(&place);
                     let name = if is_name { self.spelt(&name) } else { name };
                     let place = if place == "LAYOUT" { "NAME=LAYOUT" } else { place };
-                    let name = if word.contains(' ') && !name.contains(", ") { quoted(&name) } else { name };
+                    let is_text = name.contains(", ") || ["PATTERN", "REPLACEMENT"].contains(&place);
+                    let name = if word.contains(' ') && !is_text { quoted(&name) } else { name };
                     *word = match word.strip_suffix("=N") {
                         Some(start) if place == "N" => format!("{start}={name}"),
                         _ => word.replacen(place, &name, 1),
@@ -592,7 +632,7 @@ impl<'a> Asked<'a> {
         if words.iter().any(|word| !is_xml(word) && (has_example(word) || has_place(word))) {
             return true;
         }
-        let statements = words.windows(2).filter(|pair| ["-e", "--statement"].contains(&&*pair[0]));
+        let statements = words.windows(2).filter(|pair| STATEMENT.contains(&&*pair[0]));
         let is_overview = words.first().is_some_and(|word| is_xml(word));
         let fault = fault(self.program, words.iter().map(String::as_str));
         self.runs(&statements.map(|pair| format!("{}\n", pair[1])).collect::<String>())
@@ -671,8 +711,13 @@ pub(super) fn refused(program: &Command, verb: &Command, options: &[String]) -> 
 
 pub(super) fn takes(program: &Command, verb: &Command, option: &str, value: &str) -> bool {
     let bad = [ErrorKind::InvalidValue, ErrorKind::ValueValidation, ErrorKind::UnknownArgument];
-    let fault = fault(program, [verb.get_name(), option, value]);
+    let fault = fault(program, [verb.get_name(), &format!("{option}={value}")]);
     valued(verb, option) != option && fault.is_none_or(|error| !bad.contains(&error.kind()))
+}
+
+/// True for an option whose value follows a `=`, if it has one.
+pub(super) fn is_optional(verb: &Command, option: &str) -> bool {
+    argument(verb, option).and_then(Arg::get_num_args).is_some_and(|values| values.min_values() == 0)
 }
 
 fn is_repeatable(verb: &Command, option: &str) -> bool {

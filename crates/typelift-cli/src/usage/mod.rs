@@ -59,6 +59,8 @@ const DONE: [&str; 5] = ["--diff", "--dry-run", "--audit", "--in-place", "--list
 const READING: [&str; 9] = ["check", "convert", "diff", "explain", "infer", "promote", "show", "stats", "why"];
 const WRITING: [&str; 8] = ["output", "in_place", "fix", "npy", "report", "save_weights", "verify", "write_plan"];
 
+const STATEMENT: [&str; 2] = ["-e", "--statement"];
+
 /// The limit on the weights of models for which a command is tried.
 const MOST_BYTES: u64 = 1 << 26;
 
@@ -207,6 +209,14 @@ fn of_run(arguments: &[OsString]) -> Option<String> {
         }
         // The model comes first.
         "show" if asked.value_of("--npy").is_some() => asked.said("show MODEL.xml NAME --npy FILE.npy"),
+        // `logits[1]`.
+        "why"
+            if let Some((name, axis)) = asked.rest().find_map(|word| {
+                word.strip_suffix(']')?.split_once('[').filter(|it| it.1.parse::<usize>().is_ok())
+            }) =>
+        {
+            asked.said(&format!("why --shape --axis {axis} MODEL.xml {name}"))
+        }
         "why" if asked.others().nth(1).is_some_and(|first| !is_xml(first)) => asked.said("why MODEL.xml LAYER"),
         // `check MODEL.xml -o report.sarif`.
         "check"
@@ -276,8 +286,8 @@ fn trial(words: &[String]) -> Result<(), Failure> {
         Err(error) if !is_xml(&words[0]) => return Err(Failure::new(error.to_string())),
         matches => matches.ok(),
     };
-    let pairs = words.windows(2).filter(|pair| ["-e", "--statement"].contains(&&*pair[0]) && !has_example(&pair[1]));
-    if let Some(error) = pairs.filter_map(|pair| pair[1].parse::<Script>().err()).next() {
+    let pairs = words.windows(2).filter(|pair| STATEMENT.contains(&&*pair[0]) && !has_example(&pair[1]));
+    if let Err(error) = pairs.map(|pair| format!("{}\n", pair[1])).collect::<String>().parse::<Script>() {
         return Err(Failure::new(error.to_string()));
     }
     let (verb, options) = matches.as_ref().and_then(ArgMatches::subcommand).unzip();
@@ -447,6 +457,10 @@ impl Asked<'_> {
             if let Some(tip) = self.one_model().filter(|_| own == "show").or_else(|| self.wish()) {
                 return Some(tip);
             }
+            let code = self.others().skip(1).collect::<Vec<_>>().join("-");
+            if own == "explain" && self.is_accepted(&[own, &code].map(str::to_owned)) {
+                return Some(format!("write `typelift explain {code}`"));
+            }
             let row = |scope| scoped(scope, |name| name == own);
             let help = || Some(format!("`typelift help {own}` explains the command"));
             return row("MORE").or_else(|| row("EXAMPLE")).map_or_else(help, |more| self.said(more));
@@ -486,7 +500,7 @@ impl Asked<'_> {
         let near =
             || similar(verb, name).into_iter().filter(is_near).find_map(|other| meaning(&other).filter(is_whole));
         // The command without the option would answer another question.
-        meaning(&dashed).or_else(negated).or_else(near)
+        meaning(&dashed).or_else(negated).or_else(near).or_else(|| self.of_value(verb, self.value_of(name)?))
     }
 
     /// The meaning of an option of this name here, or in another command.
@@ -557,6 +571,18 @@ impl Asked<'_> {
         let option = valued(other, meant);
         let is_alone = refused(self.program, other, &split(&option)).is_none_or(|error| missing(&error).is_none());
         self.said(&format!("{} {option}", if is_alone { other.get_name() } else { COMPRESS }))
+    }
+
+    /// The command for a value that only one option takes, such as a release, in place of an unknown option.
+    fn of_value(&self, verb: &Command, value: &str) -> Option<String> {
+        let options = verb.get_arguments().filter_map(Arg::get_long).map(|long| format!("--{long}"));
+        let is_choice = |option: &String| {
+            takes(self.program, verb, option, value)
+                && ["x", "x=1", "1"].iter().all(|it| !takes(self.program, verb, option, it))
+        };
+        let [option] = &options.filter(is_choice).collect::<Vec<_>>()[..] else { return None };
+        let asked = self.only(|(_, own)| own.as_deref() != Some(value));
+        asked.said(&format!("{} {option} {value}", verb.get_name()))
     }
 
     /// The command for the first of several models.

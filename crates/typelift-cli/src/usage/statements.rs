@@ -7,11 +7,12 @@ use typelift::findings::Diagnostic;
 use typelift::rewrite::{Script, library};
 use typelift::{Layer, LayerId};
 
-use super::Asked;
 use super::code::of_numpy;
 use super::line::split;
 use super::wish::tokens;
 use super::words::{meanings, quoted};
+use super::{Asked, STATEMENT};
+use crate::input::is_xml;
 
 impl Asked<'_> {
     /// A statement for all work before an input: channels are reversed, then the mean is subtracted.
@@ -70,44 +71,78 @@ impl Asked<'_> {
     /// The command with what may be meant by a statement that cannot be read, or does not run on the model.
     pub(super) fn restated(&self, wrong: &str) -> Option<String> {
         let is_typed = self.values().any(|value| value == wrong) && !self.rest().any(|word| word == wrong);
-        let mut meant = self.statements(wrong.trim().trim_end_matches(';'));
-        for separator in [";", " and ", ","] {
-            meant.extend(self.several(outside(wrong, separator)));
-        }
+        let typed = self.typed_statements().collect::<Vec<_>>();
+        let meant = if typed.len() < 2 { self.statements(wrong.trim().trim_end_matches(';')) } else { Vec::new() };
         let asked = self.of_options();
-        let mut lines = meant.iter().filter(|meant| !is_typed || **meant != format!("rewrite -e '{wrong}'"));
+        let mut lines = meant.iter().filter(|meant| !is_typed || **meant != written(wrong));
         if let Some(tip) = lines.find_map(|meant| asked.said(meant)) {
             return Some(tip);
         }
-        // `-e 'fold constants'`, `-e 'model.half()'`.
-        let word = match &self.code_words(wrong).unwrap_or_default()[..] {
-            [word] => word.clone(),
+        let asked = self.only(|(name, value)| match &**name {
+            "" => value.as_deref().is_some_and(is_xml),
+            name => !STATEMENT.contains(&name),
+        });
+        let typed = if typed.contains(&wrong) { typed } else { vec![wrong] };
+        for separator in [";", " and ", ","] {
+            let parts: Vec<_> = typed.iter().flat_map(|text| outside(text, separator)).collect();
+            let several = Some(parts).filter(|parts| parts.len() > 1).and_then(|parts| self.several(parts));
+            if let Some(tip) = several.and_then(|meant| asked.said(&meant)) {
+                return Some(tip);
+            }
+        }
+        // `-e 'fold constants'`, `-e 'model.half()'`, `-e 'graph.cleanup()'`.
+        let word = match self.code_words(wrong).as_deref() {
+            Some([word]) => word.clone(),
+            Some([]) => "no-ops".to_owned(),
             _ => wrong.replace(' ', "-"),
         };
         let is_word = !word.contains('(') && (!meanings(&word).is_empty() || library::get(&word).is_some());
-        self.verb_tip(&word).filter(|_| is_word)
+        self.verb_tip(&word).filter(|_| is_word).or_else(|| self.refusal(&meant, wrong))
     }
 
-    /// The command for several statements. One without a word of its own begins as the first: `expose a and b`.
+    /// What the model says about a statement that is only written otherwise than it was typed.
+    fn refusal(&self, meant: &[String], wrong: &str) -> Option<String> {
+        let texts = meant.iter().map(|line| plain(line));
+        let is_same = |text: &&str| {
+            let is_word = |word: &str| wrong.split(' ').next() == Some(word);
+            text.split(' ').take(2).any(is_word) && text.contains('"') == wrong.contains('"')
+        };
+        // The error of a statement that is read has its reason.
+        let mut texts = texts.filter(|text| is_same(text) && wrong.parse::<Script>().is_err());
+        let (text, script) = texts.find_map(|text| Some((text, text.parse::<Script>().ok()?)))?;
+        let error = script.run(self.model()?.clone()).err()?;
+        let error = error.to_string();
+        let reason = error.lines().next()?.trim_start_matches(text).trim_start_matches(": ");
+        Some(format!("it is written `{text}`, which this model refuses: {reason}"))
+    }
+
+    /// The command for several statements, which run after one another. One without a word of its own begins as the first:
+    /// `expose a and b`.
     fn several(&self, parts: Vec<&str>) -> Option<String> {
         let first = parts.first()?.split(' ').next()?;
+        let mut done = String::new();
         // `graph.cleanup()`.
         let parts = parts.iter().filter(|part| self.code_words(part).is_none_or(|words| !words.is_empty()));
-        let lines = parts.map(|part| self.stated(part).or_else(|| self.stated(&format!("{first} {part}"))));
-        let lines = lines.collect::<Option<Vec<_>>>()?;
-        Some(lines.join(" ").replace("' rewrite -e", "' -e")).filter(|line| !line.is_empty())
+        for part in parts {
+            let mut texts = vec![(*part).to_owned()];
+            texts.extend([(*part).to_owned(), format!("{first} {part}")].iter().flat_map(|text| self.statements(text)));
+            let texts: Vec<_> = texts.iter().map(|line| plain(line)).collect();
+            let run = texts.iter().find(|text| self.runs(&format!("{done}{text}\n")));
+            // It may need the next one.
+            let text = run.or_else(|| texts.iter().find(|text| text.parse::<Script>().is_ok()))?;
+            done += &format!("{text}\n");
+        }
+        let lines = done.lines().map(|text| format!("-e '{text}'")).collect::<Vec<_>>();
+        Some(format!("rewrite {}", lines.join(" "))).filter(|_| !lines.is_empty() && self.runs(&done))
     }
 
-    /// The first statement that may be meant by a text, and runs.
-    fn stated(&self, text: &str) -> Option<String> {
-        let mut lines = self.statements(text).into_iter().filter(|line| line.starts_with("rewrite -e"));
-        lines.find(|line| self.draft(line).is_some())
+    fn typed_statements(&self) -> impl Iterator<Item = &str> {
+        self.options().filter(|(name, _)| STATEMENT.contains(name)).filter_map(|(_, value)| value)
     }
 
     /// The statement that was typed and does not run, with or without `-e`.
     pub(super) fn statement(&self) -> Option<&str> {
-        let mut typed = self.options().filter(|(name, _)| ["-e", "--statement"].contains(name));
-        typed.find_map(|(_, value)| value.filter(|text| !self.runs(text))).or_else(|| self.rest().next())
+        self.typed_statements().find(|text| !self.runs(text)).or_else(|| self.rest().next())
     }
 
     pub(super) fn runs(&self, statement: &str) -> bool {
@@ -127,6 +162,9 @@ impl Asked<'_> {
         // `x = x / 255`.
         found.extend(self.updated(text));
         found.extend(of_numpy(text));
+        found.extend(self.converted(text));
+        let open = text.matches('(').count().saturating_sub(text.matches(')').count());
+        found.extend((open > 0).then(|| format!("{text}{}", ")".repeat(open))));
         let corrected: Vec<_> = found.iter().filter_map(|text| corrected(text)).collect();
         found.extend(corrected);
         let plain = signs.iter().take(5).fold(text.replace("puts[", "puts ["), |it, sign| it.replace(sign, " -> "));
@@ -135,7 +173,11 @@ impl Asked<'_> {
             Some((old, "", _)) => vec!["s", old],
             Some((old, new, true)) => vec!["s", old, new, "g"],
             Some((old, new, false)) => vec!["s", old, new],
-            None => tokens(&plain),
+            // `clip x to [0, 6]`.
+            None => tokens(&plain)
+                .into_iter()
+                .flat_map(|word| if is_range(word) { tokens(&word[1..word.len() - 1]) } else { vec![word] })
+                .collect(),
         };
         // `head.name = x`.
         let is_set = words.first() == Some(&"set");
@@ -143,12 +185,25 @@ impl Asked<'_> {
         if let Some((layer, name)) = attribute.filter(|it| self.operation_of(it.0).is_some()) {
             words.splice(..=usize::from(is_set), [name, layer]);
         }
-        let mut found: Vec<_> = found.iter().map(|text| format!("rewrite -e '{text}'")).collect();
+        let mut found: Vec<_> = found.iter().map(|text| written(text)).collect();
         found.extend(self.reformed(text));
         found.extend(self.wishes(&words));
         let words = self.code_words(text).unwrap_or_default();
         found.extend(self.wishes(&words.iter().map(String::as_str).collect::<Vec<_>>()));
         found
+    }
+
+    /// A computation before an input that gets another type, with a Convert to the type that the model has.
+    fn converted(&self, text: &str) -> Option<String> {
+        let (name, formula) = text.strip_prefix("before ")?.split_once(':')?;
+        let name = name.trim();
+        let convert = format!("Convert(_) {{destination_type={}}}", self.type_of(name)?);
+        let formula = formula.trim().replace(&format!("({name},"), "(_,");
+        let (start, rest) = match formula.split_once("Convert(") {
+            Some((start, rest)) => (start, rest.split_once(')')?.1),
+            None => formula.split_once('_')?,
+        };
+        Some(format!("before {name} : {start}{convert}{rest}"))
     }
 
     /// A layer, or the first one of an operation, as a pattern: `Convolution(a, b)`.
@@ -181,6 +236,22 @@ impl Asked<'_> {
         let layer = found.into_iter().find(Diagnostic::is_error).and_then(|error| Some(error.layer?.name));
         layer.map(|name| name.to_string()).or_else(|| Some(self.ends("output").into_iter().next()?.0))
     }
+}
+
+/// True for a list of two numbers.
+fn is_range(word: &str) -> bool {
+    let inner = word.strip_prefix(['[', '(']).and_then(|word| word.strip_suffix([']', ')']));
+    inner.is_some_and(|inner| inner.split(',').filter(|it| it.trim().parse::<f64>().is_ok()).count() == 2)
+}
+
+/// The command for a statement.
+fn written(text: &str) -> String {
+    format!("rewrite -e '{text}'")
+}
+
+/// The statement of a command.
+fn plain(line: &str) -> &str {
+    line.strip_prefix("rewrite -e '").and_then(|text| text.strip_suffix('\'')).unwrap_or(line)
 }
 
 /// The parts of a text between separators. Those in brackets separate nothing.

@@ -1,5 +1,6 @@
 //! Values of options of other programs, as the options here take them.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use clap::Command;
@@ -9,7 +10,7 @@ use typelift::precision::KeepPattern;
 use typelift::rewrite::library;
 use typelift::{Layer, ops};
 
-use super::line::{has, has_place, refused, split, takes, valued};
+use super::line::{has, has_place, is_optional, refused, split, takes, valued};
 use super::words::{is_like, meanings, scoped};
 use super::{Asked, wish};
 use crate::input::{element_type, is_xml};
@@ -77,11 +78,13 @@ impl Asked<'_> {
         let forms = match place {
             "NAME=SHAPE" => vec![self.shape(given)],
             "NAME=LAYOUT" => vec![self.layout(option, given)],
-            "NAME=N" => match self.length(option, given)? {
-                words if words.is_empty() => return None,
-                words if words[0] != option || words.len() > 2 => return Some(words),
-                mut words => vec![words.pop()],
-            },
+            "NAME=N" => {
+                match self.length(option, meant.split_once(' ').map(|it| it.1.trim_end_matches("=N")), given)? {
+                    words if words.is_empty() => return None,
+                    words if words[0] != option || words.len() > 2 => return Some(words),
+                    mut words => vec![words.pop()],
+                }
+            }
             "PATTERN" => vec![self.pattern(given)],
             _ if place.starts_with("FILE") || place.starts_with("OUT") => {
                 let is_path = given.ends_with('/')
@@ -92,8 +95,10 @@ impl Asked<'_> {
         };
         let form = forms.into_iter().flatten().find(|form| takes(self.program, verb, option, form));
         let is_whole = |words: &Vec<String>| *words != [option, given] && refused(self.program, verb, words).is_none();
-        let other = || meanings(given).into_iter().filter(|meant| has(verb, meant)).map(split).find(is_whole);
-        form.map(|form| vec![option.to_owned(), form]).or_else(|| self.repeated(verb, option, given)).or_else(other)
+        let own = |meant: &'static str| meant.strip_prefix(verb.get_name()).map_or(meant, str::trim_start);
+        let other = || meanings(given).into_iter().map(own).filter(|own| has(verb, own)).map(split).find(is_whole);
+        let whole = form.map(|form| vec![option.to_owned(), form]).or_else(|| self.repeated(verb, option, given));
+        whole.or_else(|| if is_optional(verb, option) { None } else { other() })
     }
 
     /// A pattern of layers: `type:Softmax` for the name of an operation, and `@FILE` for a file.
@@ -163,13 +168,13 @@ impl Asked<'_> {
             is_from.then(|| format!("f32={lower}")),
             percent,
             seconds,
-            kind.filter(|_| option == "--hint"),
             layer,
             is_small.then(|| lower.clone()),
             Some(glob).filter(|_| given.contains(".*")),
             Some(given.to_owned()),
             Some(lower.clone()),
             Some(lower.replace('-', "_")),
+            kind,
             opset,
             release,
             set,
@@ -235,9 +240,10 @@ impl Asked<'_> {
         })
     }
 
-    /// The length of the batch of the first input, which is open or is a part of its shape.
-    fn length(&self, option: &str, given: &str) -> Option<Vec<String>> {
+    /// The open lengths of the name that was typed or that a row has, or the first length of each shape.
+    fn length(&self, option: &str, row: Option<&str>, given: &str) -> Option<Vec<String>> {
         let pair = |option: &str, value: String| vec![option.to_owned(), value];
+        let row = row.filter(|row| *row != "NAME");
         let symbols = self.model().map(|model| typelift::shapes(model).symbols).unwrap_or_default();
         // `x[10,2,6]`.
         if given.contains('[') && !given.contains("]=") {
@@ -250,43 +256,81 @@ impl Asked<'_> {
             return Some(dims.split(',').enumerate().filter_map(of_axis).flatten().collect())
                 .filter(|it: &Vec<_>| !it.is_empty());
         }
-        if let Some((name, number)) = given.split_once(['=', ':']) {
-            let (name, number) = (name.trim(), number.trim().replace('-', ".."));
-            let is_known = symbols.iter().any(|it| it.name == name || it.axis() == name) || symbols.is_empty();
+        let (name, number) =
+            given.split_once(['=', ':']).map_or((row, given), |(name, number)| (Some(name.trim()), number));
+        let number = number.trim().replace('-', "..");
+        let (is_batch, is_seq) = (name == Some("batch"), name == Some("seq"));
+        if let Some(name) = name {
+            let is_known = symbols.iter().any(|it| it.name == name || it.axis() == name);
             let near = || by_parts(name, symbols.iter().map(|it| &*it.name));
             let axis = || name.rsplit_once('.').map(|(end, axis)| format!("{end}[{axis}]"));
             let axis = || axis().filter(|axis| symbols.iter().any(|it| it.axis() == *axis));
-            let own = match is_known {
-                true => name.to_owned(),
-                false => self.lengths(name).or_else(|| self.lengths(&near()?)).or_else(axis).unwrap_or(name.to_owned()),
-            };
-            return Some(own.split(' ').flat_map(|own| pair(option, format!("{own}={number}"))).collect());
-        }
-        if given.parse::<u64>().is_err() {
-            return Some(pair(option, given.to_owned()));
+            let all = || self.lengths(name).or_else(|| self.lengths(&near()?)).or_else(axis);
+            let own = if is_known && row.is_none() { Some(name.to_owned()) } else { all() };
+            let own =
+                own.or_else(|| Some(name.to_owned()).filter(|_| self.model().is_none() || row.is_none() && !is_batch));
+            if let Some(own) = own {
+                let words = if number == "0" && option == "--set-length" {
+                    self.without_length(&own)
+                } else {
+                    pair(option, format!("{own}={number}"))
+                };
+                return Some(words);
+            }
+        } else if number.parse::<u64>().is_err() {
+            return Some(pair(option, number));
         }
         if self.model().is_none() {
-            return Some(pair(option, format!("batch={given}")));
+            return Some(pair(option, format!("batch={number}")));
         }
-        let is_batch = self.options().any(|(name, _)| name == "-b" || name.contains("batch"));
         let is_shaped = |name: &str| self.values().any(|value| value.starts_with(&format!("{name}=")));
         if let Some(own) = self.lengths("seq").filter(|_| !is_batch) {
-            return Some(own.split(' ').flat_map(|own| pair(option, format!("{own}={given}"))).collect());
+            return Some(pair(option, format!("{own}={number}")));
         }
         let mut words = Vec::new();
         let is_any_open = symbols.iter().any(|it| it.axis().ends_with("[0]"));
         for (name, dims) in self.ends("").into_iter().filter(|(name, dims)| !dims.is_empty() && !is_shaped(name)) {
             // `--at 128` is the length of a text, unless only the batch is open.
-            let mut axes = (1..dims.len()).rev().filter(|_| !is_batch).chain([0]);
+            let mut axes = (1..dims.len()).rev().filter(|_| !is_batch).chain((!is_seq).then_some(0));
             let of_axis = |axis| symbols.iter().find(|it| it.axis() == format!("{name}[{axis}]"));
             if let Some(symbol) = axes.find_map(of_axis) {
-                words.extend(pair(option, format!("{}={given}", symbol.name)));
+                words.extend(pair(option, format!("{}={number}", symbol.name)));
             } else if option == "--set-length" && dims[0].parse::<u64>().is_ok() && !is_any_open {
-                let dims = [&[given.to_owned()], &dims[1..]].concat().join(",");
+                let dims = [std::slice::from_ref(&number), &dims[1..]].concat().join(",");
                 words.extend(pair("--set-shape", format!("{name}=[{dims}]")));
             }
         }
         Some(words).filter(|words| !words.is_empty())
+    }
+
+    /// The shapes of the inputs that have an open length, with 0 in its place.
+    fn without_length(&self, own: &str) -> Vec<String> {
+        let known = self.model().map(typelift::shapes);
+        let symbols = known.iter().flat_map(|known| known.symbols_of(own));
+        let axes: Vec<_> = symbols.flat_map(|symbol| symbol.named_axes()).collect();
+        let emptied = self.ends("").into_iter().filter_map(|(name, mut dims)| {
+            let is_own = |at: &usize| axes.iter().any(|(input, axis)| **input == *name && axis == at);
+            let open: Vec<_> = (0..dims.len()).filter(is_own).collect();
+            open.iter().for_each(|at| "0".clone_into(&mut dims[*at]));
+            (!open.is_empty()).then(|| (format!("=[{}]", dims.join(",")), name))
+        });
+        let mut groups = BTreeMap::<String, Vec<String>>::new();
+        emptied.for_each(|(shape, name)| groups.entry(shape).or_default().push(name));
+        let values = groups
+            .into_iter()
+            .flat_map(|(shape, names)| self.globbed("", names).into_iter().map(move |it| it + &shape));
+        values.flat_map(|value| ["--set-shape".to_owned(), value]).collect()
+    }
+
+    /// A pattern that only these inputs or outputs match, or their names.
+    pub(super) fn globbed(&self, kind: &str, names: Vec<String>) -> Vec<String> {
+        let first = names.first().map_or("", String::as_str);
+        let starts = (1..=first.len()).rev().filter_map(|size| first.get(..size));
+        let start =
+            starts.into_iter().find(|start| names.iter().all(|name| name.starts_with(start))).unwrap_or_default();
+        let is_other = |name: &String| name.starts_with(start) && !names.contains(name);
+        let is_pattern = names.len() > 1 && !self.ends(kind).iter().any(|(name, _)| is_other(name));
+        if is_pattern { vec![format!("{start}*")] } else { names }
     }
 
     /// The options of `show` for the operation or the layer that a word means: `--only Convolution` for `conv`.

@@ -1,5 +1,7 @@
 //! Wishes in words, such as `set the batch to 1`, and the commands that fulfil them.
 
+use std::path::Path;
+
 use clap::Command;
 use typelift::{Layer, ops};
 
@@ -99,6 +101,7 @@ impl<'a> Asked<'a> {
             "LENGTH" => return self.lengths(word),
             "OP" => return operation(word).map(str::to_owned),
             "RANGE" => return range(word),
+            "MODE" if Path::new(word).extension().is_some() => false,
             "MODE" => return self.fitted(self.program.find_subcommand("convert")?, "--quantize", word)?.pop(),
             "INPUT" | "OUTPUT" => {
                 self.model().is_none() || self.ends(&part.to_lowercase()).iter().any(|(name, _)| name == word)
@@ -119,11 +122,12 @@ impl<'a> Asked<'a> {
         is_fit.then(|| quoted(word))
     }
 
-    /// The open lengths of a name: `batch` and `mask_batch` for `batch`.
+    /// The open lengths of a name: `*batch` for `batch` and `mask_batch`.
     pub(super) fn lengths(&self, name: &str) -> Option<String> {
         let symbols = typelift::shapes(self.model()?).symbols.into_iter().map(|symbol| symbol.name);
-        let own = symbols.filter(|own| own.strip_suffix(name).is_some_and(|it| it.is_empty() || it.ends_with('_')));
-        Some(own.collect::<Vec<_>>().join(" ")).filter(|own| !own.is_empty())
+        let is_own = |own: &String| own.strip_suffix(name).is_some_and(|it| it.is_empty() || it.ends_with('_'));
+        let mut own: Vec<_> = symbols.filter(is_own).collect();
+        if own.len() > 1 { Some(format!("*{name}")) } else { own.pop() }
     }
 
     /// A number of the rank of an input: `[[0]]`.
@@ -149,9 +153,6 @@ impl<'a> Asked<'a> {
             let form = if word.contains('(') { (*word).to_owned() } else { format!("{value}(_)") };
             text = text.replace(&format!("${place}(_)"), &form);
             text = text.replace(&format!("${place}(x)"), &format!("{value}{inputs}"));
-            // The option is repeated for each length.
-            let rest = meant.split_once("$LENGTH").map_or("", |(_, rest)| rest);
-            let value = if *place == "LENGTH" { &value.replace(' ', &format!("{rest} --set-length ")) } else { value };
             text = text.replace(&format!("${place}"), value);
         }
         if let Some((start, option)) = text.split_once("$TRANSPOSED ") {
@@ -160,7 +161,14 @@ impl<'a> Asked<'a> {
         }
         let only = |kind: &str| self.ends(kind).pop().filter(|_| self.ends(kind).len() == 1).map(|it| quoted(&it.0));
         let shape = given.iter().find(|it| it.0 == "SHAPE").and_then(|it| self.shape(it.1));
+        let others = |kind: &str| {
+            let is_given = |name: &String| given.iter().any(|it| it.0.starts_with("OUTPUT") && it.1 == name);
+            let names = self.ends(kind).into_iter().map(|it| it.0).filter(|name| !is_given(name)).collect();
+            self.globbed(kind, names).iter().map(|name| quoted(name)).collect::<Vec<_>>()
+        };
+        let others = Some(others("output")).filter(|names| meant.contains("$OTHERS") && !names.is_empty());
         for (place, value) in [
+            ("$OTHERS", others.map(|names| names.join("' -e 'remove output "))),
             ("$FITTED", shape.map(|shape| format!("'{shape}'"))),
             ("$BEFORE", self.before(end).map(|name| quoted(&name))),
             ("$FROM", self.type_of(end)),

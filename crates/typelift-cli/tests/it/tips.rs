@@ -911,6 +911,24 @@ const WISHES: &[&str] = &[
     "rewrite R --use split_gelu,sdpa_split -o o.xml",
     "rewrite R --use eliminate_nop_cast -o o.xml",
     "convert R --compress f16 --keep Conv -o o.xml",
+    "why R head --axis 1",
+    "why R head[1]",
+    "why R head --dim 1",
+    "verify R --precision fp16 --device-b CPU",
+    "verify R --device CPU GPU",
+    "convert R --dequantise fp16 -o o.xml",
+    "convert R --set-length batch=0 -o o.xml",
+    "infer R --batch 2 --seq-len 5",
+    "check R --compat 2023.1",
+    "check R --max-memory=512 MiB",
+    "rewrite R --use cse,constant_folding -o o.xml",
+    "rewrite R -e 'rename head h' 'rename act a' -o o.xml",
+    "rewrite R --replace 'Softmax(x)' 'Relu(x)' -o o.xml",
+    "explain type mismatch",
+    "infer R --data x.npy --iterations 10",
+    "show R --text F.txt",
+    "reduce R test -s {} -o o.xml",
+    "promote torch.float16 torch.int64",
 ];
 
 /// Statements in the notation of other programs.
@@ -953,6 +971,17 @@ const STATEMENTS: &[&str] = &[
     "rewrite R -e 's/stem\\.//' -o o.xml",
     "convert R --set-shape 'mask=[None,\"seq\"]' -o o.xml",
     "convert R --compress f16 --keep 'types=[\"Softmax\"]' -o o.xml",
+    "rewrite R -e 'tap act' -e 'outputs = [act]' -o o.xml",
+    "rewrite R -e 'keep only output probabilities' -o o.xml",
+    "rewrite R -e 'input image : u8[?,32,32,3]; before image : Transpose(_, [0,3,1,2])' -o o.xml",
+    "rewrite R -e 'input image : uint8[?,32,32,3]' -e 'before image : Transpose(Convert(x, f32), [0,3,1,2])' -o o.xml",
+    "rewrite R -e 'input image uint8 [1,5,32,32]' -o o.xml",
+    "rewrite R -e 'before image : _.permute(0, 1, 3, 2)' -o o.xml",
+    "rewrite R -e 'Softmax(x) => Relu(x' -o o.xml",
+    "rewrite R -e 'Add(x) => x' -o o.xml",
+    "rewrite R -e 'Convert(x: ) {destination_type=} => x' -o o.xml",
+    "rewrite R -e 'clip probabilities to [0, 1]' -o o.xml",
+    "rewrite R -e 'graph.cleanup()' -o o.xml",
 ];
 
 #[cfg(unix)]

@@ -3,6 +3,7 @@
 use super::trial::Fits;
 use super::walk::{chain, reason};
 use super::{Constraint, Noticed, Reason, Shapes, Symbol};
+use crate::base::names::matches_glob;
 use crate::findings::{Code, Diagnostic, Text, message};
 use crate::model::graph::{Graph, LayerId, Model, Output, Place};
 use crate::model::shape::Shape;
@@ -12,12 +13,15 @@ const MOST_LISTED: usize = 4;
 const MOST_REFUSALS: usize = 3;
 
 impl Shapes {
-    /// Returns the symbol with this name, id, or axis of an input: `seq`, `s1`, `input_ids[1]`.
-    pub fn symbol(&self, name: &str) -> Option<&Symbol> {
-        let mut symbols = self.symbols.iter();
-        symbols.clone().find(|symbol| symbol.name == name || symbol.id == name).or_else(|| {
-            symbols.find(|symbol| symbol.named_axes().any(|(input, axis)| format!("{input}[{axis}]") == name))
-        })
+    /// Returns the symbol with this name, id, or axis of an input, or those whose names match a glob: `seq`, `s1`,
+    /// `input_ids[1]`, `*_seq`.
+    pub fn symbols_of(&self, word: &str) -> Vec<&Symbol> {
+        let named = self.symbols.iter().find(|symbol| symbol.name == word || symbol.id == word).or_else(|| {
+            let mut symbols = self.symbols.iter();
+            symbols.find(|symbol| symbol.named_axes().any(|(input, axis)| format!("{input}[{axis}]") == word))
+        });
+        let globbed = self.symbols.iter().filter(|symbol| named.is_none() && matches_glob(word, &symbol.name));
+        named.into_iter().chain(globbed).collect()
     }
 
     /// Describes the lengths of one symbol that satisfy all constraints on it alone: `only 8`, `multiples of 32`. `None`

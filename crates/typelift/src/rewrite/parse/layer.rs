@@ -411,6 +411,12 @@ impl Parser<'_> {
         let inputs = if takes == "1" { "input" } else { "inputs" };
         let message = format!("`{}` takes {takes} {inputs}, not {count}", layer.operation);
         let error = self.cursor.error(layer.head.clone(), message);
+        if count < *counts.start() && self.mode == Section::Pattern && lists == 0 && !is_open {
+            let end = layer.inputs.last().map_or(layer.head.end + 1, |input| self.span(*input).end);
+            let rest = if count == 0 { "..." } else { ", ..." };
+            let help = "`...` stands for the other inputs";
+            return Err(error.with_help(help).with_meaning(end..end, rest.to_owned()));
+        }
         if count < *counts.end() || rows.iter().all(|row| row.attribute_names().next().is_none()) {
             return Err(error);
         }
