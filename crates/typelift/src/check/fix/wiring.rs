@@ -13,7 +13,7 @@ use super::whole;
 use crate::base::span::Span;
 use crate::check::Declared;
 use crate::findings::TextEdit;
-use crate::model::graph::{Direction, InputPort, Layer, LayerId, OutputPort, split_names};
+use crate::model::graph::{Direction, InputPort, Layer, LayerId, OutputPort, numbered_prefix, split_names};
 use crate::ops::{self, LayerKind};
 use crate::text::xml::{self, Tag};
 
@@ -116,6 +116,7 @@ impl Case<'_> {
         let users: HashSet<u64> = self.edges.iter().map(|edge| edge.from.0).collect();
         let given: Vec<String> = layer.output_names().map(split_names).unwrap_or_default().into_iter().collect();
         let is_body = !std::ptr::eq(self.graph, &self.model.graph);
+        let usual = input.filter(|_| now.is_none()).and_then(|input| self.usual_source(layer, input));
         let mut found = Vec::new();
         for source in self.graph.layers().filter(|source| source.id() != layer.id()) {
             let is_own = edge.is_some_and(|edge| source.id().0 == edge.from.0);
@@ -134,7 +135,9 @@ impl Case<'_> {
                 let is_next = now.is_none()
                     && edge.is_some_and(|edge| from.0.abs_diff(edge.from.0) == 1 && from.1 == edge.from.1);
                 let is_unused = !used.contains(&from);
+                let is_usual = usual.as_deref() == Some(source.name());
                 let evidence = match () {
+                    () if is_usual => Evidence::Near,
                     () if is_lost || is_named || is_next || is_only || is_own && is_unused => Evidence::Unused,
                     () if is_unused || is_own => Evidence::File,
                     () => Evidence::Table,
@@ -149,7 +152,7 @@ impl Case<'_> {
                         self.wired(is_proved, says, &[layer, source])
                     }
                 };
-                let rank = (!is_own, !is_next, !is_named, !is_lost, !is_unused, from.0.abs_diff(id));
+                let rank = (!is_usual, !is_own, !is_next, !is_named, !is_lost, !is_unused, from.0.abs_diff(id));
                 found.push((rank, from, evidence, ground));
             }
         }
@@ -163,6 +166,20 @@ impl Case<'_> {
             Some(Candidate::new(evidence, ground, edits))
         });
         candidates.collect()
+    }
+
+    /// The name of the layer that an input reads, if a block before or after this one has a layer of the same name there:
+    /// `layers.2.out` for `layers.3.add` if `layers.4.add` reads `layers.3.out`.
+    fn usual_source(&self, layer: &Layer, input: usize) -> Option<String> {
+        let (family, number, inner) = in_block(layer.name())?;
+        let siblings = self.graph.layers().filter_map(|other| {
+            let (its, at, name) = in_block(other.name())?;
+            let is_sibling = (its, name, other.ty()) == (family, inner, layer.ty()) && at != number;
+            let (source, _) = self.graph.feeds(other.id()).get(input).copied().flatten().filter(|_| is_sibling)?;
+            Some((at.abs_diff(number), at, in_block(source.name())?))
+        });
+        let (_, at, (family, of, inner)) = siblings.min_by_key(|(distance, ..)| *distance)?;
+        Some(format!("{family}{}{inner}", (of + number).checked_sub(at)?))
     }
 
     fn is_only_named(&self, result: &Layer, given: &[String]) -> bool {
@@ -240,6 +257,13 @@ impl Case<'_> {
         found.truncate(3 * PRODUCERS);
         found
     }
+}
+
+/// The family, the number and the rest of the name of a layer in a block: `layers.`, 3 and `.add` of `layers.3.add`.
+fn in_block(name: &str) -> Option<(&str, u64, &str)> {
+    let block = numbered_prefix(name)?;
+    let family = block.trim_end_matches(|c: char| c.is_ascii_digit());
+    Some((family, block[family.len()..].parse().ok().filter(|number| *number < u64::MAX / 2)?, &name[block.len()..]))
 }
 
 /// `first` is the index of the layer among its four values.
