@@ -29,7 +29,10 @@ impl Graph {
     /// Returns the node of a layer. This avoids `ok_or`, which would create the error on success too.
     // With `ok_or`, the error would be created and dropped on success too.
     pub(super) fn known(&self, id: LayerId) -> Result<NodeIndex, EditError> {
-        self.node(id).ok_or(EditError::NoLayer(id))
+        match self.node(id) {
+            Some(node) => Ok(node),
+            None => Err(EditError::NoLayer(id)),
+        }
     }
 
     pub(crate) fn checked(&self, id: LayerId) -> Result<&Layer, EditError> {
@@ -37,7 +40,10 @@ impl Graph {
     }
 
     pub(crate) fn checked_output(&self, output: Output) -> Result<&OutputPort, EditError> {
-        self.checked(output.layer)?.outputs.get(output.port).ok_or(EditError::NoOutput(output))
+        match self.checked(output.layer)?.outputs.get(output.port) {
+            Some(port) => Ok(port),
+            None => Err(EditError::NoOutput(output)),
+        }
     }
 
     /// Connects a tensor to an input and removes the input's former edge.
