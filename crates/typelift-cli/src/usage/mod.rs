@@ -515,7 +515,9 @@ impl Asked<'_> {
             verb.get_arguments().find(|arg| name.starts_with("--") && values(arg)).and_then(Arg::get_long)
         {
             let line = self.line(&format!("{} --{option} {}", verb.get_name(), &name[2..]))?;
-            let file = self.value_of(given).filter(|file| option == "format" && !is_xml(file));
+            // A file that exists may be what is read.
+            let file =
+                self.value_of(given).filter(|file| option == "format" && !is_xml(file) && !Path::new(file).exists());
             let to = file.map_or(String::new(), |file| format!(" > {}", shell_word(file)));
             return Some(format!("write `{line}{to}`"));
         }

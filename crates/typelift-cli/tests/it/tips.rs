@@ -1139,6 +1139,16 @@ fn a_model_without_a_command_gives_an_overview() {
 }
 
 #[test]
+fn no_printed_command_writes_over_a_file_that_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("notes.txt"), "kept").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_typelift"));
+    let output = command.args(["show", "--text", "notes.txt"]).current_dir(folder.path()).output().unwrap();
+    let printed = String::from_utf8(output.stderr).unwrap();
+    assert!(printed.contains("--format text") && !printed.contains('>'), "{printed}");
+}
+
+#[test]
 fn a_quiet_run_prints_only_errors() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
     let folder = tempfile::tempdir().unwrap();
