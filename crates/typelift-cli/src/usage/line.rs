@@ -430,9 +430,6 @@ impl<'a> Asked<'a> {
     fn carry(&self, verb: &Command, option: Typed, words: &mut Vec<String>, example: Option<&str>) -> bool {
         let (name, value) = option;
         let is_set = library::get(name.trim_start_matches('-')).is_some();
-        if name == "-e" && value.is_some_and(|statement| !self.runs(statement)) {
-            return false;
-        }
         let is_written = self.output().is_some() && meanings(name).contains(&"--in-place")
             || ["--sym", "--symmetric"].contains(&name);
         if is_off(value) || is_written || is_output(name) || is_model_option(name) || is_set {
@@ -480,7 +477,9 @@ impl<'a> Asked<'a> {
             let own = meant.strip_prefix(verb.get_name()).map_or(meant, str::trim_start);
             (own.starts_with("--") && has(verb, own)).then(|| own.to_owned())
         });
+        // `why --shape` is a switch.
         let is_listed = general().any(|(words, _)| has_word(words, &dashed));
+        let is_listed = is_listed && (value != Some(None) || exact.is_none() || valued(verb, &dashed) != dashed);
         if is_listed { switch.or(row).or(exact) } else { exact.or(switch).or(row) }
     }
 
@@ -488,7 +487,9 @@ impl<'a> Asked<'a> {
         // A row for the command says what the option means there.
         let is_other = is_negated(name) || scoped(verb.get_name(), |word| word == dashed(name)).is_some();
         let similar = || similar(verb, name).into_iter().filter(|_| !is_other);
-        self.own(verb, name).or_else(|| similar().find_map(|other| self.own(verb, &other)))
+        let own = || similar().filter_map(|other| self.own(verb, &other));
+        let fits = |own: &String| self.with_value(verb, own, self.value_of(name)).is_some();
+        self.own(verb, name).or_else(|| own().find(fits)).or_else(|| own().next())
     }
 
     /// Adds an option to a command, or replaces its value. Returns false if the command refuses it with the others.

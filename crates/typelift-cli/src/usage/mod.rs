@@ -454,7 +454,7 @@ impl Asked<'_> {
             return self.said(own);
         }
         if !option.starts_with('-') {
-            if let Some(tip) = self.one_model().filter(|_| own == "show").or_else(|| self.wish()) {
+            if let Some(tip) = self.one_model().or_else(|| self.wish()) {
                 return Some(tip);
             }
             let code = self.others().skip(1).collect::<Vec<_>>().join("-");
@@ -467,10 +467,11 @@ impl Asked<'_> {
         }
         let fits = |own: String| self.fitted(verb, &own, self.value_of(name)?);
         let is_own = has(verb, name) || self.own_or_similar(verb, name).and_then(fits).is_some();
-        if let Some(tip) = self.wish_of_option(name).filter(|_| !is_own) {
+        let dashed = dashed(name);
+        let is_row = scoped(own, |word| word == dashed).is_some();
+        if let Some(tip) = self.wish_of_option(name).filter(|_| !is_own && !is_row) {
             return Some(tip);
         }
-        let dashed = dashed(name);
         // `--no-names` of `diff`.
         let kind = dashed.rsplit('-').next().filter(|_| is_negated(name) || dashed.starts_with("--ignore-"));
         if let Some(words) = kind.filter(|_| has(verb, "--ignore")).and_then(|kind| self.fitted(verb, "--ignore", kind))
@@ -583,18 +584,18 @@ impl Asked<'_> {
                 && ["x", "x=1", "1"].iter().all(|it| !takes(self.program, verb, option, it))
         };
         let [option] = &options.filter(is_choice).collect::<Vec<_>>()[..] else { return None };
-        let asked = self.only(|(_, own)| own.as_deref() != Some(value));
-        asked.said(&format!("{} {option} {value}", verb.get_name()))
+        let mut asked = self.only(|_| true);
+        let own = asked.words.iter_mut().filter(|(_, own)| own.as_deref() == Some(value));
+        own.for_each(|(name, _)| name.clone_from(option));
+        asked.said(verb.get_name())
     }
 
     /// The command for the first of several models.
     fn one_model(&self) -> Option<String> {
-        let [first, second, ..] = self.models()[..] else { return None };
-        let mut words = typed(self.arguments);
-        words.retain(|word| !is_xml(word));
-        words.insert(1, first.to_owned());
-        let other = format!("`typelift diff {} {}` compares two", shell_word(first), shell_word(second));
-        Some(format!("`show` reads one model: `typelift {}`; {other}", shown(&words)))
+        let (models, own) = (self.models(), self.verb?.get_name());
+        let mut one = self.only(|(_, value)| value.as_deref().is_none_or(|it| !is_xml(it)));
+        one.words.extend(models.first().map(|model| (String::new(), Some((*model).to_owned()))));
+        if own == "show" && models.len() > 1 { one.said(own) } else { None }
     }
 
     fn value_tip(&self, option: &str, value: &str, error: &Error) -> Option<String> {
@@ -684,7 +685,7 @@ impl Asked<'_> {
             return if is_alone { Some(format!("did you mean `{name}`?")) } else { self.said(&name) };
         }
         let lower = dashed(word);
-        let within = within(word, known_words()).filter(|other| other != word);
+        let within = within(word, known_words()).into_iter().next().filter(|other| other != word);
         let slip = typelift::near(word, known_words()).filter(|name| near(&&**name));
         let is_word = within.is_some() || slip.as_ref().is_some_and(|slip| slip.len().abs_diff(word.len()) < 2);
         let mut sets = library::SETS.iter().map(|set| set.name);

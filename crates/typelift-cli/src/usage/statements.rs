@@ -73,15 +73,14 @@ impl Asked<'_> {
         let is_typed = self.values().any(|value| value == wrong) && !self.rest().any(|word| word == wrong);
         let typed = self.typed_statements().collect::<Vec<_>>();
         let meant = if typed.len() < 2 { self.statements(wrong.trim().trim_end_matches(';')) } else { Vec::new() };
-        let asked = self.of_options();
-        let mut lines = meant.iter().filter(|meant| !is_typed || **meant != written(wrong));
-        if let Some(tip) = lines.find_map(|meant| asked.said(meant)) {
-            return Some(tip);
-        }
         let asked = self.only(|(name, value)| match &**name {
             "" => value.as_deref().is_some_and(is_xml),
             name => !STATEMENT.contains(&name),
         });
+        let mut lines = meant.iter().filter(|meant| !is_typed || **meant != written(wrong));
+        if let Some(tip) = lines.find_map(|meant| asked.said(meant)) {
+            return Some(tip);
+        }
         let typed = if typed.contains(&wrong) { typed } else { vec![wrong] };
         for separator in [";", " and ", ","] {
             let parts: Vec<_> = typed.iter().flat_map(|text| outside(text, separator)).collect();
@@ -97,7 +96,7 @@ impl Asked<'_> {
             _ => wrong.replace(' ', "-"),
         };
         let is_word = !word.contains('(') && (!meanings(&word).is_empty() || library::get(&word).is_some());
-        self.verb_tip(&word).filter(|_| is_word).or_else(|| self.refusal(&meant, wrong))
+        asked.verb_tip(&word).filter(|_| is_word).or_else(|| self.refusal(&meant, wrong))
     }
 
     /// What the model says about a statement that is only written otherwise than it was typed.
@@ -155,7 +154,7 @@ impl Asked<'_> {
     /// Commands that may be meant by a statement of other programs or in words, the likeliest first.
     fn statements(&self, wrong: &str) -> Vec<String> {
         let text = wrong.trim();
-        let signs = ["==>", "-->", "->", "=>", "→", "=", " to "];
+        let signs = ["==>", "-->", ":=", "->", "=>", "→", "=", " to "];
         let rules = signs.iter().filter_map(|sign| text.split_once(sign)).filter(|(from, _)| from.contains('('));
         let mut found = vec![text.to_owned()];
         found.extend(rules.map(|(from, to)| format!("{} => {}", from.trim(), to.trim())));
@@ -167,7 +166,7 @@ impl Asked<'_> {
         found.extend((open > 0).then(|| format!("{text}{}", ")".repeat(open))));
         let corrected: Vec<_> = found.iter().filter_map(|text| corrected(text)).collect();
         found.extend(corrected);
-        let plain = signs.iter().take(5).fold(text.replace("puts[", "puts ["), |it, sign| it.replace(sign, " -> "));
+        let plain = signs.iter().take(6).fold(text.replace("puts[", "puts ["), |it, sign| it.replace(sign, " -> "));
         let unescaped = text.replace("\\.", ".");
         let mut words = match sed(&unescaped) {
             Some((old, "", _)) => vec!["s", old],

@@ -49,8 +49,11 @@ impl Asked<'_> {
             return None;
         }
         let lower = given.to_lowercase();
-        if option == "--rules" && library::get(&lower).is_some() {
-            return Some(vec!["--use".to_owned(), lower]);
+        if option == "--rules"
+            && !Path::new(given).exists()
+            && let Some(words) = self.fitted(verb, "--use", given)
+        {
+            return Some(words);
         }
         let list = Some(()).filter(|()| option == "--use" && given.contains(','));
         if let Some(words) = list.and_then(|()| self.repeated(verb, option, given)) {
@@ -261,7 +264,7 @@ impl Asked<'_> {
         let number = number.trim().replace('-', "..");
         let (is_batch, is_seq) = (name == Some("batch"), name == Some("seq"));
         if let Some(name) = name {
-            let is_known = symbols.iter().any(|it| it.name == name || it.axis() == name);
+            let is_known = number != "0" && symbols.iter().any(|it| it.name == name || it.axis() == name);
             let near = || by_parts(name, symbols.iter().map(|it| &*it.name));
             let axis = || name.rsplit_once('.').map(|(end, axis)| format!("{end}[{axis}]"));
             let axis = || axis().filter(|axis| symbols.iter().any(|it| it.axis() == *axis));

@@ -106,7 +106,7 @@ impl<'a> Asked<'a> {
             "INPUT" | "OUTPUT" => {
                 self.model().is_none() || self.ends(&part.to_lowercase()).iter().any(|(name, _)| name == word)
             }
-            "LAYER" => self.model().is_none_or(|model| model.find(word).is_ok()),
+            "LAYER" => self.model().map_or(!Path::new(word).exists(), |model| model.find(word).is_ok()),
             "LAYOUT" => word.len() > 2 && word.to_uppercase().chars().all(|letter| "NCDHWTL".contains(letter)),
             "NUMBER" => word.parse::<f64>().is_ok(),
             "SHAPE" if word.starts_with('[') => return Some(word.to_owned()),

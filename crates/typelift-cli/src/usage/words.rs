@@ -1,5 +1,6 @@
 //! Words of other programs, and what they mean here.
 
+use std::cmp::Reverse;
 use std::sync::LazyLock;
 
 use clap::{Arg, Command};
@@ -59,9 +60,9 @@ pub(super) fn similar(verb: &Command, name: &str) -> Vec<String> {
     all.map(|name| format!("--{name}")).collect()
 }
 
-/// The name of the most words, all of which are in an option: `input-shape` for `--overwriteInputShape`. The last one
+/// The names whose words are all in an option, that of the most words first: `input-shape` for `--overwriteInputShape`. The last one
 /// counts: `shape` for `--data-shape`.
-pub(super) fn within<'n>(option: &str, names: impl Iterator<Item = &'n str>) -> Option<String> {
+pub(super) fn within<'n>(option: &str, names: impl Iterator<Item = &'n str>) -> Vec<String> {
     // A plural counts as its singular.
     let whole = |name: &str| format!("-{}-", name.trim_start_matches('-')).replace("s-", "-");
     let words = whole(&dashed(option));
@@ -71,8 +72,10 @@ pub(super) fn within<'n>(option: &str, names: impl Iterator<Item = &'n str>) -> 
         words.find(&whole(name)).unwrap_or_default() as isize * if option.starts_with('-') { 1 } else { -1 }
     };
     let rank = |name: &&str| (!OBJECTS.contains(name), name.matches('-').count(), place(name));
-    let best = names.filter(is_within).max_by_key(rank);
-    best.map(str::to_owned)
+    let mut found: Vec<_> = names.filter(is_within).collect();
+    found.sort_by_key(|name| Reverse(rank(name)));
+    let parts = found.first().map_or(0, |name| name.matches('-').count());
+    found.into_iter().filter(|name| name.matches('-').count() == parts).map(str::to_owned).collect()
 }
 
 /// True if a word differs from a name in one place, or in its end, or is its beginning.

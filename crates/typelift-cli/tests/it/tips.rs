@@ -929,6 +929,11 @@ const WISHES: &[&str] = &[
     "show R --text F.txt",
     "reduce R test -s {} -o o.xml",
     "promote torch.float16 torch.int64",
+    "promote f16 i64 --lib jax",
+    "convert R --compress f16 --exclude-pattern '*norm*' -o o.xml",
+    "rewrite R --apply fuse_rms_norm -o o.xml",
+    "compare M R --output report.html",
+    "shape R head",
 ];
 
 /// Statements in the notation of other programs.
@@ -982,6 +987,9 @@ const STATEMENTS: &[&str] = &[
     "rewrite R -e 'Convert(x: ) {destination_type=} => x' -o o.xml",
     "rewrite R -e 'clip probabilities to [0, 1]' -o o.xml",
     "rewrite R -e 'graph.cleanup()' -o o.xml",
+    "rewrite R -e 'Relu(x) := Abs(x)' -o o.xml",
+    "rewrite R -e 'set image batch 1' -o o.xml",
+    "rewrite R -e 'change softmax axis to 0' -o o.xml",
 ];
 
 #[cfg(unix)]
