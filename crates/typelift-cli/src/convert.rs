@@ -210,7 +210,10 @@ impl Args {
         };
         let &Converted { refresh_ports, ref stripped, ref stored, ref quantized, .. } = &converted;
         let mut remarks = stored.as_ref().map(precision::remarks).unwrap_or_default();
-        remarks.extend(quantized.as_ref().map(quantize::remark));
+        if let Some(plan) = quantized {
+            remarks.push(quantize::remark(plan));
+            remarks.extend(quantize::left(plan, model));
+        }
         remarks.extend(stripped.map(stripped_remark));
         remarks.extend(self.changes.left_open(model));
         let is_told = stored.is_some();

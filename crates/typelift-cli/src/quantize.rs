@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anstyle::{AnsiColor, Style};
+use typelift::Model;
 use typelift::findings::grouped;
 use typelift::precision::quantize::{
     Backup, Choice, Fallback, Group, Mode, Quantization, QuantizationPlan, Request, Rule,
 };
+use typelift::precision::schemes;
 
 use crate::columns::{Columns, Side, count, unless_zero};
 use crate::failure::Failure;
@@ -117,6 +119,25 @@ pub(crate) fn remark(plan: &QuantizationPlan) -> String {
             format!("{} of {all} quantized ({}), {before} -> {after} bytes", grouped(some as u64), modes.join(", "))
         }
     }
+}
+
+/// The weights of the result that no plan knows: those of a ConvertPromoteTypes, and those that were quantized before.
+pub(crate) fn left(plan: &QuantizationPlan, model: &Model) -> Vec<String> {
+    let graph = model.graph();
+    let inputs = graph.layers().filter(|layer| layer.ty() == "ConvertPromoteTypes");
+    let inputs = inputs.flat_map(|layer| graph.producers(layer.id())).flatten();
+    let constants = inputs.filter(|input| graph.layer(input.layer).is_some_and(|layer| layer.ty() == "Const"));
+    let weights = constants.filter(|it| graph.output(*it).is_some_and(|port| port.shape().rank() >= Some(2)));
+    let promoted = weights.map(|it| it.layer).collect::<BTreeSet<_>>().len();
+    let before = schemes::find(graph, model.weights()).len().saturating_sub(plan.changed().count());
+    let all = [
+        (promoted, "of a ConvertPromoteTypes left alone: run `convert` without --quantize first"),
+        (before, "quantized already"),
+    ];
+    all.into_iter()
+        .filter(|(left, _)| *left > 0)
+        .map(|(left, why)| format!("{} {why}", count(left, "weight")))
+        .collect()
 }
 
 pub(crate) fn table(plan: &QuantizationPlan) -> String {

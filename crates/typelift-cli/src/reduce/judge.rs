@@ -1,6 +1,6 @@
 //! Conditions that a candidate of a reduction must meet.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
@@ -96,18 +96,23 @@ pub(super) struct Finding {
 
 impl Wanted for Finding {
     fn learn(&self, original: &Model) -> Result<Option<String>, Failure> {
-        let is_found = has_finding(original, self.code);
-        Ok((!is_found).then(|| format!("the model has no finding `{}`", self.code)))
+        let codes = codes(original);
+        if codes.contains(&self.code) {
+            return Ok(None);
+        }
+        let codes: Vec<_> = codes.iter().map(|code| format!("`{code}`")).collect();
+        let others = if codes.is_empty() { String::new() } else { format!("; it has {}", codes.join(", ")) };
+        Ok(Some(format!("the model has no finding `{}`{others}", self.code)))
     }
 
     fn is_interesting(&self, candidate: &Model) -> Result<bool, Stop> {
-        if is_asked(&self.stop) { Err(Stop::Asked) } else { Ok(has_finding(candidate, self.code)) }
+        if is_asked(&self.stop) { Err(Stop::Asked) } else { Ok(codes(candidate).contains(&self.code)) }
     }
 }
 
-fn has_finding(model: &Model, code: Code) -> bool {
+fn codes(model: &Model) -> BTreeSet<Code> {
     let text = Arc::new(xml::write(model, style()));
-    Checking::default().run(&text, model.weights()).findings.iter().any(|finding| finding.code == code)
+    Checking::default().run(&text, model.weights()).findings.iter().map(|finding| finding.code).collect()
 }
 
 /// A command with its exit status, and what it prints.

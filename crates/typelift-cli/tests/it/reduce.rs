@@ -224,7 +224,7 @@ fn what_cannot_be_reduced_is_an_error_and_writes_nothing() {
     let (xml, out) = (xml.to_str().unwrap().to_owned(), folder.path().join("small.xml"));
     let out_text = out.to_str().unwrap();
     let cases: [(&[&str], i32, &str); 6] = [
-        (&["-o", out_text, "--finding", "type-mismatch"], 1, "has no finding"),
+        (&["-o", out_text, "--finding", "type-mismatch"], 1, "; it has `required-release`"),
         (&["-o", out_text, "--finding", "no-such-code"], 2, "no finding has this code"),
         (&["-o", &xml, "--finding", "required-release"], 2, "a model is read from it"),
         (&["-o", "small.bin", "--finding", "required-release"], 2, "not .bin"),

@@ -156,6 +156,15 @@ y = MatMul(d, w) {transpose_b=true}\nr = Result(y)";
     );
 }
 
+/// 48 of 50 weights were passed over without a word.
+#[test]
+fn weights_that_are_not_quantized_have_a_reason() {
+    let model = testdata("models/gpt2_kv.promote.xml");
+    let arguments = ["convert", "--dry-run", "--quantize", "int8_sym", model.to_str().unwrap()];
+    let printed = run(Path::new("."), &arguments).stdout;
+    assert!(printed.contains("; 48 weights of a ConvertPromoteTypes left alone: run `convert`"), "{printed}");
+}
+
 /// "FakeQuantize on weights as integers": only where it is asked for.
 #[test]
 fn fake_quantize_on_weights_becomes_integers() {
