@@ -66,19 +66,13 @@ impl Run<'_> {
     }
 
     fn read(&self) -> HashMap<FileId, &'static str> {
-        let mut read = HashMap::new();
-        for weights in self.models.iter().filter_map(Input::weights) {
-            read.insert(FileId::of(&weights), WEIGHTS);
-        }
-        for model in self.models.iter().filter(|model| !model.is_stdin()) {
-            read.insert(FileId::of(&model.file), MODEL);
-        }
-        for rules in self.rules {
-            read.insert(FileId::of(rules), RULES);
-        }
+        let weights = self.models.iter().filter_map(Input::weights).map(|file| (FileId::of(&file), WEIGHTS));
+        let models = self.models.iter().filter(|model| !model.is_stdin());
+        let models = models.map(|model| (FileId::of(&model.file), MODEL));
+        let rules = self.rules.iter().map(|file| (FileId::of(file), RULES));
         // A text at the place of a model's own weights is no weights, which the model may replace.
-        read.extend(noted::all().into_iter().map(|id| (id, noted::TEXT)));
-        read
+        let noted = noted::all().into_iter().map(|id| (id, noted::TEXT));
+        weights.chain(models).chain(rules).chain(noted).collect()
     }
 }
 

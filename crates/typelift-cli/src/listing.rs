@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use serde::{Serialize, Serializer};
 use typelift::findings::{FileName, LayerRef};
 use typelift::graph::OutputPort;
-use typelift::{Graph, Layer, LayerId, Model, Output};
+use typelift::{Graph, Layer, LayerId, Model};
 
 use crate::gate::Clean;
 use crate::selection::Selection;
@@ -73,12 +73,6 @@ pub(crate) struct Entry<'a> {
 struct Feed {
     id: LayerId,
     port: usize,
-}
-
-impl From<Output> for Feed {
-    fn from(output: Output) -> Self {
-        Self { id: output.layer, port: output.port }
-    }
 }
 
 /// An object whose members keep their order.
@@ -153,7 +147,11 @@ fn entry<'a>(graph: &'a Graph, layer: &'a Layer, selection: &'a Selection<'a>) -
         ty: layer.ty(),
         version: layer.version(),
         attributes: Map(layer.attributes().iter().map(|attribute| (attribute.name(), attribute.value())).collect()),
-        inputs: graph.producers(layer.id()).into_iter().map(|output| output.map(Feed::from)).collect(),
+        inputs: graph
+            .producers(layer.id())
+            .into_iter()
+            .map(|output| output.map(|it| Feed { id: it.layer, port: it.port }))
+            .collect(),
         outputs: layer.outputs().iter().map(|port| tensor(port, port.names())).collect(),
         bodies: Map(bodies.map(|body| (body.name(), entries(&body.graph, selection))).collect()),
     }

@@ -56,17 +56,9 @@ impl Serialize for Refusal {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut fields = serializer.serialize_struct("Refusal", 4)?;
         fields.serialize_field("code", self.code())?;
-        fields.serialize_field("message", &Message(self))?;
+        fields.serialize_field("message", &format_args!("{self}"))?;
         fields.serialize_field("types", &self.types)?;
         fields.serialize_field("system", self.system.title)?;
         fields.end()
-    }
-}
-
-struct Message<'a>(&'a Refusal);
-
-impl Serialize for Message<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self.0)
     }
 }

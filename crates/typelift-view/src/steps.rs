@@ -34,15 +34,8 @@ pub(crate) struct Step {
 impl Serialize for Step {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { id, path, op, output, rule, element_type, from, before, next, stored, loses } = self;
-        (id, path, op, output, rule, element_type, Rows(from), before, next, stored, loses).serialize(serializer)
-    }
-}
-
-struct Rows<'a>(&'a [Premise]);
-
-impl Serialize for Rows<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.iter().map(|premise| (premise.input, premise.step)))
+        let from: Vec<_> = from.iter().map(|premise| (premise.input, premise.step)).collect();
+        (id, path, op, output, rule, element_type, from, before, next, stored, loses).serialize(serializer)
     }
 }
 

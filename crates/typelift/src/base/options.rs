@@ -163,18 +163,10 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for PairsVisitor<T> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-        let mut pairs = Vec::new();
-        while let Some(pair) = list.next_element()? {
-            pairs.push(pair);
-        }
-        Ok(pairs)
+        std::iter::from_fn(|| list.next_element().transpose()).collect()
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut pairs = Vec::new();
-        while let Some(pair) = map.next_entry()? {
-            pairs.push(pair);
-        }
-        Ok(pairs)
+        std::iter::from_fn(|| map.next_entry().transpose()).collect()
     }
 }

@@ -98,10 +98,9 @@ impl Attr {
             AttrKind::Float => self.float(text).map(|(number, junk)| (AttrValue::Float(number), junk)),
             AttrKind::Text | AttrKind::Texts => Ok((AttrValue::Text, false)),
             // Errors in a shape are reported by the rule of the operation.
-            AttrKind::Shape => match Shape::parse_lenient(text) {
-                Ok(_) => Ok((AttrValue::Text, false)),
-                Err(error) => Err(Fault::shape_text(self.name, text, error)),
-            },
+            AttrKind::Shape => Shape::parse_lenient(text)
+                .map(|_| (AttrValue::Text, false))
+                .map_err(|error| Fault::shape_text(self.name, text, error)),
             AttrKind::Enum(words) => Ok((AttrValue::Word(self.word(text, words)?), false)),
             AttrKind::Type => Ok((AttrValue::Type(self.element_type(text)?), false)),
             AttrKind::Ints | AttrKind::UnsignedInts => {

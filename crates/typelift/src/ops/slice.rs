@@ -187,11 +187,9 @@ fn strided_slice(cx: &mut Context) -> Result<(), Fault> {
     let Some(dims) = data.dims() else { return cx.finish(cx.element_type(0), Shape::dynamic()) };
     let (begin, end) = (cx.ends(1)?, cx.ends(2)?);
     let lengths = [fixed_length(cx.shape(1)), fixed_length(cx.shape(2))];
-    let strides = if cx.inputs.len() == 4 { cx.numbers(3)?.map(Strides::Given) } else { Some(Strides::Ones) };
-    let given = match &strides {
-        Some(Strides::Given(strides)) => Some(strides.len()),
-        _ => None,
-    };
+    let are_given = cx.inputs.len() == 4;
+    let strides = if are_given { cx.numbers(3)? } else { Some(Few::new()) };
+    let given = strides.as_ref().filter(|_| are_given).map(|strides| strides.len());
     let mut count = None;
     for (input, length) in [(1, lengths[0]), (2, lengths[1]), (3, given)] {
         if let (Some(before), Some(length)) = (count, length)
@@ -207,27 +205,13 @@ fn strided_slice(cx: &mut Context) -> Result<(), Fault> {
     }
     let shape = match count {
         None => Shape::dynamic(),
-        Some(count) => masks.apply(cx, dims, count, begin.as_deref(), end.as_deref(), strides.as_ref())?,
+        Some(count) => masks.apply(cx, dims, count, begin.as_deref(), end.as_deref(), strides.as_deref())?,
     };
     cx.finish(cx.element_type(0), shape)
 }
 
 fn fixed_length(list: &Shape) -> Option<usize> {
     usize::try_from(list.dims().filter(|dims| dims.len() == 1)?.first()?.value()?).ok()
-}
-
-enum Strides {
-    Given(Few<i64>),
-    Ones,
-}
-
-impl Strides {
-    fn at(&self, position: usize) -> i64 {
-        match self {
-            Self::Given(strides) => strides.get(position).copied().unwrap_or(1),
-            Self::Ones => 1,
-        }
-    }
 }
 
 /// Masks of a StridedSlice, by position.
@@ -273,7 +257,7 @@ impl Masks {
         count: usize,
         begin: Option<&[Ends]>,
         end: Option<&[Ends]>,
-        strides: Option<&Strides>,
+        strides: Option<&[i64]>,
     ) -> Result<Shape, Fault> {
         let number = |mask: &[i64]| mask.iter().filter(|&&bit| bit == 1).count();
         let ellipses = number(&self.ellipsis);
@@ -306,7 +290,7 @@ impl Masks {
                 rest.next();
             } else {
                 let dim = rest.next().ok_or_else(missing)?;
-                let Some(stride) = strides.map(|strides| strides.at(position)) else {
+                let Some(stride) = strides.map(|strides| strides.get(position).copied().unwrap_or(1)) else {
                     shape.push(at_most(dim));
                     continue;
                 };

@@ -150,10 +150,8 @@ pub(super) fn strided(m: &Match, axes: Option<&str>) -> Written {
 /// Writes a SliceScatter: numbers all elements, slices the numbers, and scatters the updates to these elements.
 pub(super) fn scatter(m: &Match, axes: &str) -> Written {
     let shape = "ShapeOf-3(x) {output_type=i64}";
-    let count = match dims(m, "x", 0) {
-        Ok(dims) => dims.iter().product::<u64>().to_string(),
-        Err(_) => format!("ReduceProd({shape}, 0) {{keep_dims=false}}"),
-    };
+    let computed = |_| format!("ReduceProd({shape}, 0) {{keep_dims=false}}");
+    let count = dims(m, "x", 0).map_or_else(computed, |dims| dims.iter().product::<u64>().to_string());
     let numbers = format!("Reshape(Range-4(0, {count}, 1) {{output_type=i64}}, {shape}) {{special_zero=false}}");
     let chosen = format!("Reshape(Slice-8({numbers}, b, e, s{axes}), [-1, 1]) {{special_zero=false}}");
     let flat = |name: &str| format!("Reshape({name}, [-1]) {{special_zero=false}}");

@@ -358,10 +358,8 @@ pub(super) fn hash_of(value: &impl Hash) -> u64 {
 
 fn meaning_as(kind: AttrKind, text: &str) -> String {
     let trimmed = text.trim();
-    let number = |text: &str| match text.trim().parse::<f32>() {
-        Ok(value) => value.to_string(),
-        Err(_) => text.trim().to_owned(),
-    };
+    let number =
+        |text: &str| text.trim().parse().map_or_else(|_| text.trim().to_owned(), |value: f32| value.to_string());
     let list = |item: &dyn Fn(&str) -> String| trimmed.split(',').map(item).collect::<Vec<_>>().join(",");
     match kind {
         AttrKind::Bool => match trimmed.to_ascii_lowercase().as_str() {

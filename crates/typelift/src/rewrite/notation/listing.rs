@@ -413,8 +413,5 @@ fn tie_end(cursor: &mut Cursor) -> Result<Option<u64>, NotationError> {
         cursor.eat("-");
         return Ok(None);
     }
-    match cursor.word().parse() {
-        Ok(number) => Ok(Some(number)),
-        Err(_) => Err(cursor.expected("a number")),
-    }
+    cursor.word().parse().map(Some).map_err(|_| cursor.expected("a number"))
 }

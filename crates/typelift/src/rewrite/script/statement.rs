@@ -222,10 +222,8 @@ static KINDS: [Kind; 25] = [
         cursor.expect("=")?;
         cursor.skip_space();
         let text = cursor.rest();
-        let value = match cursor.quoted()? {
-            Some(quoted) => quoted,
-            None => text.split(" #").next().unwrap_or(text).split_whitespace().collect(),
-        };
+        let bare = || text.split(" #").next().unwrap_or(text).split_whitespace().collect();
+        let value = cursor.quoted()?.unwrap_or_else(bare);
         cursor.at = cursor.end;
         Ok(Statement::new(kind, name.clone(), move |model, _| ends::layout(model, &name, &value)))
     }),
@@ -449,10 +447,8 @@ fn names_in_brackets(cursor: &mut Cursor) -> Result<Option<Vec<String>>, Notatio
     let mut names = Vec::new();
     while !cursor.eat("]") {
         cursor.skip_space();
-        let name = match cursor.quoted()? {
-            Some(quoted) => quoted,
-            None => cursor.run(|c| !c.is_whitespace() && c != ',' && c != ']').to_owned(),
-        };
+        let is_name = |c: char| !c.is_whitespace() && c != ',' && c != ']';
+        let name = cursor.quoted()?.unwrap_or_else(|| cursor.run(is_name).to_owned());
         if name.is_empty() {
             return Err(cursor.expected("a tensor or `]`"));
         }

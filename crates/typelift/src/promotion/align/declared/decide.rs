@@ -106,7 +106,7 @@ impl<'a> TypeSearch<'a> {
             Some(OutputPort::new(self.scopes[scope].element_type(tensor), shape))
         };
         let ports = tensors.iter().map(port).collect::<Option<_>>()?;
-        let is_stale = self.stale.has((scope, layer.id()));
+        let is_stale = self.is_stale((scope, layer.id()));
         let trusted = |port: &OutputPort| port.declared.filter(|ty| *ty != ElementType::Dynamic).filter(|_| !is_stale);
         let declared = layer.outputs().iter().map(trusted).collect();
         Some(Case { scope, layer, operation, ports, tensors, declared })
@@ -191,7 +191,7 @@ impl<'a> TypeSearch<'a> {
         let Some(group) = found.cloned() else { return Verdict::Leave };
         let asked = group.iter().filter_map(|&input| case.layer.inputs().get(input)?.declared);
         let asked = asked.filter(|&ty| ty != ElementType::Dynamic);
-        let is_stale = self.stale.has((case.scope, case.layer.id()));
+        let is_stale = self.is_stale((case.scope, case.layer.id()));
         let asked = asked.filter(|_| !is_stale).chain(fault.wants);
         let given = group.iter().filter_map(|&input| Some(case.ports.get(input)?.element_type()));
         let mentioned: Vec<_> = asked.chain(given).filter(|&ty| ty != ElementType::Dynamic).collect();

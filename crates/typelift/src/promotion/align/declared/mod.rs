@@ -56,11 +56,11 @@ pub(crate) struct Overrides {
 /// Finds the changes that an inferred model needs. Declared types are ignored where that leads to fewer changes, and
 /// to fewer contradictions with constants and Converts.
 pub(crate) fn find(model: &Model, known: &Overrides) -> Repair {
-    let (mut best, _) = TypeSearch::new(model, known, Stale::default()).run();
+    let (mut best, _) = TypeSearch::new(model, known, Some(HashSet::default())).run();
     if best.contradictions < 2 || !known.changed.is_empty() || !known.relaxed.is_empty() {
         return best;
     }
-    let (by_inputs, regions) = TypeSearch::new(model, known, Stale::All).run();
+    let (by_inputs, regions) = TypeSearch::new(model, known, None).run();
     let is_better = |other: &Repair, best: &Repair| {
         let is_cheaper = (1..best.cost).contains(&other.cost) && other.contradictions < best.contradictions;
         other.refusals.is_empty() && is_cheaper
@@ -68,7 +68,7 @@ pub(crate) fn find(model: &Model, known: &Overrides) -> Repair {
     let mut stale = HashSet::default();
     for region in regions.into_iter().take(MOST_REGIONS) {
         let with_region: HashSet<_> = stale.iter().copied().chain(region).collect();
-        let (found, _) = TypeSearch::new(model, known, Stale::Of(with_region.clone())).run();
+        let (found, _) = TypeSearch::new(model, known, Some(with_region.clone())).run();
         if is_better(&found, &best) {
             (best, stale) = (found, with_region);
         }
@@ -82,27 +82,6 @@ const MOST_REGIONS: usize = 8;
 /// A layer: the number of its graph, and its id.
 type Member = (usize, LayerId);
 
-/// Layers whose declared types are ignored.
-enum Stale {
-    Of(HashSet<Member>),
-    All,
-}
-
-impl Default for Stale {
-    fn default() -> Self {
-        Self::Of(HashSet::default())
-    }
-}
-
-impl Stale {
-    fn has(&self, member: Member) -> bool {
-        match self {
-            Self::Of(members) => members.contains(&member),
-            Self::All => true,
-        }
-    }
-}
-
 fn type_attributes(layer: Option<&Layer>) -> impl Iterator<Item = &'static ops::Attr> {
     let layer = layer.filter(|layer| ![LayerKind::Parameter, LayerKind::Constant].contains(&kind(layer)));
     let operation = layer.and_then(|layer| layer.operation());
@@ -113,7 +92,8 @@ struct TypeSearch<'a> {
     scopes: Vec<Scope<'a>>,
     model: &'a Model,
     known: &'a Overrides,
-    stale: Stale,
+    /// Layers whose declared types are ignored; `None` for all.
+    stale: Option<HashSet<Member>>,
     /// Layers whose outputs differ from the declaration although their inputs were not changed.
     differing: Vec<Member>,
     /// Tensors whose type depends on a choice.
@@ -122,7 +102,7 @@ struct TypeSearch<'a> {
 }
 
 impl<'a> TypeSearch<'a> {
-    fn new(model: &'a Model, known: &'a Overrides, stale: Stale) -> Self {
+    fn new(model: &'a Model, known: &'a Overrides, stale: Option<HashSet<Member>>) -> Self {
         let mut scopes = vec![Scope::new(model, &model.graph, Place::default())];
         let mut next = 0;
         while let Some(scope) = scopes.get(next) {
@@ -154,11 +134,15 @@ impl<'a> TypeSearch<'a> {
         (repair, regions)
     }
 
+    fn is_stale(&self, member: Member) -> bool {
+        self.stale.as_ref().is_none_or(|members| members.contains(&member))
+    }
+
     /// Explains which declared types are ignored, as a clause; `None` if none are.
     fn out_of_date(&self) -> Option<String> {
         let whose = match &self.stale {
-            Stale::All => "the ports of the file".to_owned(),
-            Stale::Of(members) => {
+            None => "the ports of the file".to_owned(),
+            Some(members) => {
                 let &(scope, first) = members.iter().min()?;
                 let layer = described(self.scopes[scope].graph.layer(first)?);
                 match members.len() {
@@ -230,7 +214,7 @@ impl<'a> TypeSearch<'a> {
 
     /// Requires that the input of a model's Result has the declared type.
     fn settle_result(&mut self, scope: usize, layer: &Layer) {
-        let trusts = !self.stale.has((scope, layer.id()));
+        let trusts = !self.is_stale((scope, layer.id()));
         let scope = &mut self.scopes[scope];
         let (Some(declared), Some(tensor)) =
             (layer.inputs().first().and_then(|port| port.declared), scope.source(layer.id(), 0))
@@ -337,7 +321,7 @@ impl<'a> TypeSearch<'a> {
             .outputs()
             .get(port)
             .and_then(|output| output.declared)
-            .filter(|_| !self.stale.has((scope, layer.id())));
+            .filter(|_| !self.is_stale((scope, layer.id())));
         let common = match types[..] {
             [first, second] if first != second => {
                 let given = declared.filter(|declared| types.contains(declared));

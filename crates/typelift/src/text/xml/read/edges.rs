@@ -407,11 +407,7 @@ impl PortIndex {
         id_of: impl Fn(&P) -> u64,
         id: u64,
     ) -> Option<usize> {
-        let guess = usize::try_from(id.wrapping_sub(id_of(ports.first()?))).unwrap_or(usize::MAX);
-        // Port ids are usually consecutive, so the position is guessed first. Edges refer to the first of equal ids.
-        if guess == 0 || (ports.len() <= 32 && ports.get(guess).is_some_and(|port| id_of(port) == id)) {
-            return ports.iter().position(|port| id_of(port) == id);
-        }
+        // Edges refer to the first of equal ids.
         if ports.len() <= 32 {
             return ports.iter().position(|port| id_of(port) == id);
         }
