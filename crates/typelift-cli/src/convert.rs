@@ -6,7 +6,7 @@ use clap::ArgGroup;
 use clap::builder::PossibleValuesParser;
 use typelift::convert::strip::{Stripped, Values};
 use typelift::convert::{ConvertError, Converted, Unneeded};
-use typelift::findings::{Code, Diagnostic, Diagnostics, Voice};
+use typelift::findings::{Diagnostics, Voice};
 use typelift::ops::Release;
 use typelift::passes::Align;
 use typelift::precision::{KeepError, KeepPattern, Storage, TypeMap};
@@ -201,7 +201,7 @@ impl Args {
             input.name_weights(model, &mut diagnostics.list);
         }
         let (Some(model), Some(converted), false) = (model, converted, diagnostics.has_errors()) else {
-            self.say_what_fits(input, diagnostics);
+            self.changes.say_what_fits(input, diagnostics);
             let file = self.offer(input, diagnostics);
             page.said += &render::text(diagnostics, Voice::Shell(file), Show::Briefly);
             page.said.extend(check::suggestion(input, &diagnostics.source));
@@ -309,21 +309,6 @@ impl Args {
         Ok(conversion)
     }
 
-    /// Replaces errors about shapes by the requested lengths that do not fit, with the layer that is the reason.
-    fn say_what_fits(&self, input: &Input, diagnostics: &mut Diagnostics) {
-        let asked = !self.changes.set_shape.is_empty() || !self.changes.set_length.is_empty();
-        if !asked || !diagnostics.list.iter().any(is_wrong_shape) {
-            return;
-        }
-        let original = input.read().ok().and_then(|mut loaded| loaded.model.take());
-        let mut refusals = original.map(|original| self.changes.refusals(original)).unwrap_or_default();
-        if !refusals.is_empty() {
-            diagnostics.list.retain(|found| !is_wrong_shape(found));
-            refusals.append(&mut diagnostics.list);
-            diagnostics.list = refusals;
-        }
-    }
-
     /// Tries conversions that would succeed where this one did not, and returns the file that they read.
     fn offer<'i>(&self, input: &'i Input, diagnostics: &mut Diagnostics) -> Option<&'i Path> {
         let file = input.as_argument().filter(|_| self.changes.is_empty() && self.interface.is_empty())?;
@@ -378,8 +363,4 @@ fn unmatched(option: &str, error: &KeepError) -> Failure {
         Some(near) => failure.did_you_mean(pattern, near),
         None => failure,
     }
-}
-
-fn is_wrong_shape(found: &Diagnostic) -> bool {
-    found.is_error() && found.code == Code::ShapeMismatch
 }

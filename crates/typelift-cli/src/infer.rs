@@ -79,6 +79,7 @@ impl Args {
             page.said = self.changes.other_ranks(model, &diagnostics.file);
             let changed = self.changes.apply(model)?;
             input::infer(model, diagnostics, &changed);
+            self.changes.say_what_fits(input, diagnostics);
         }
         page.said += &render::text(diagnostics, Voice::Shell(None), Show::Briefly);
         let faulty = diagnostics.has_errors();

@@ -493,6 +493,10 @@ fn named(action: &FixAction, file: &Path) -> FixAction {
     }
 }
 
+fn is_wrong_shape(found: &Diagnostic) -> bool {
+    found.is_error() && found.code == Code::ShapeMismatch
+}
+
 fn lacks_weights(found: &Diagnostic) -> bool {
     [Code::MissingWeights, Code::WrongWeights, Code::InvalidConstant].contains(&found.code) && found.edits().is_none()
 }
@@ -584,7 +588,7 @@ impl InputChanges {
     }
 
     /// Why requested lengths do not fit, with lengths that do. `original` is the model before the change.
-    pub(crate) fn refusals(&self, mut original: Model) -> Vec<Diagnostic> {
+    fn refusals(&self, mut original: Model) -> Vec<Diagnostic> {
         if typelift::infer(&mut original).iter().any(Diagnostic::is_error) {
             return Vec::new();
         }
@@ -592,6 +596,21 @@ impl InputChanges {
         let asked =
             shapes.into_iter().rev().filter_map(|(name, shape)| Some((original.find_input(&name).ok()?, shape)));
         typelift::shapes(&original).refusals(&original, &asked.collect::<Vec<_>>())
+    }
+
+    /// Replaces errors about shapes by the requested lengths that do not fit, with the layer that is the reason.
+    pub(crate) fn say_what_fits(&self, input: &Input, diagnostics: &mut Diagnostics) {
+        let asked = !self.set_shape.is_empty() || !self.set_length.is_empty();
+        if !asked || !diagnostics.list.iter().any(is_wrong_shape) {
+            return;
+        }
+        let original = input.read().ok().and_then(|mut loaded| loaded.model.take());
+        let mut refusals = original.map(|original| self.refusals(original)).unwrap_or_default();
+        if !refusals.is_empty() {
+            diagnostics.list.retain(|found| !is_wrong_shape(found));
+            refusals.append(&mut diagnostics.list);
+            diagnostics.list = refusals;
+        }
     }
 
     pub(crate) fn apply(&self, model: &mut Model) -> Result<Vec<LayerId>, Failure> {

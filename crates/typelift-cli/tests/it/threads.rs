@@ -156,6 +156,17 @@ y = MatMul(d, w) {transpose_b=true}\nr = Result(y)";
     );
 }
 
+/// No length from 128 on fits a table of 64 positions, so that none was named.
+#[test]
+fn lengths_that_do_not_fit_get_shorter_ones_that_do() {
+    let model = testdata("models/bert.promote.xml");
+    let lengths = ["--set-length", "*batch=4", "--set-length", "*seq=128"];
+    for verb in [&["infer"][..], &["convert", "--dry-run"]] {
+        let printed = run(Path::new("."), &[verb, &lengths, &[model.to_str().unwrap()]].concat()).stderr;
+        assert!(printed.contains("--set-shape 'input_ids=[4,64]'") && printed.contains("it loads"), "{printed}");
+    }
+}
+
 /// 48 of 50 weights were passed over without a word.
 #[test]
 fn weights_that_are_not_quantized_have_a_reason() {

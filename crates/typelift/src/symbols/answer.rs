@@ -204,8 +204,13 @@ impl Shapes {
                 })
             })
             .collect();
-        let hints: Vec<i64> = wanted.iter().map(|length| length.unwrap_or(1)).collect();
-        let Some(near) = self.fitting(&hints) else { return Vec::new() };
+        let hints = wanted.iter().map(|length| length.unwrap_or(1));
+        // Where nothing fits from the lengths on, shorter ones may.
+        let most = hints.clone().max().unwrap_or(1).max(1).ilog2() + 1;
+        let near = (0..=most.min(62))
+            .rev()
+            .find_map(|bit| self.fitting(&hints.clone().map(|it| it.min(1 << bit)).collect::<Vec<_>>()));
+        let Some(near) = near else { return Vec::new() };
         let lengths: Vec<i64> = wanted.iter().zip(&near).map(|(wanted, near)| wanted.unwrap_or(*near)).collect();
         let help = self.loads(model, &near).then(|| {
             let shapes = self.input_shapes(model, &near);
