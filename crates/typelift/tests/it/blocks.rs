@@ -274,7 +274,9 @@ fn siblings_of_which_most_do_not_agree_say_so_once() {
     let differs: Vec<&String> = blocks.list.iter().flat_map(|block| &block.differs).collect();
     assert_eq!(
         differs,
-        ["the 3 blocks of stage differ from each other: operations, attributes (alpha of Elu), computed types"]
+        [
+            "the 3 blocks of stage differ from each other: operations (Exp between stage.0 and stage.1), attributes (alpha of Elu), computed types"
+        ]
     );
 }
 
@@ -718,6 +720,30 @@ fn the_difference_of_two_siblings_is_named_and_neither_is_odd() {
     assert_eq!(differs("", "0.2", 3), ["", "", ""]);
     // Factors below 8 were not told.
     assert_eq!(differs("", "2", 3), ["", "`w` has values about 4 times as large as in its siblings", ""]);
+}
+
+/// Three blocks that all differ said that operations differ, and not which.
+#[test]
+fn operations_of_the_blocks_that_are_most_alike_are_named() {
+    let block = |at: usize| {
+        let (name, before) =
+            (format!("m.block.{at}"), at.checked_sub(1).map_or("x".to_owned(), |it| format!("m.block.{it}.out")));
+        let bias = if at == 0 {
+            format!("{name}.p = Sin({before})\n{name}.q = Cos({name}.p)\n{name}.r = Tan({name}.q)\n")
+        } else {
+            String::new()
+        };
+        let (input, act) = (if at == 0 { format!("{name}.r") } else { before }, if at == 1 { "Tanh" } else { "ReLU" });
+        format!(
+            "{bias}{name}.a = {act}({input})\n{name}.b = Abs({name}.a)\n{name}.c = Exp({name}.b)\n{name}.out = Abs({name}.c)\n"
+        )
+    };
+    let text = format!("x = Parameter : f32[2]\n{}y = Result(m.block.2.out)\n", (0..3).map(block).collect::<String>());
+    let mut model = Model::from_text(&text).unwrap();
+    assert_eq!(typelift::infer(&mut model), []);
+    let differs: Vec<_> = Blocks::new(&model).list.into_iter().flat_map(|block| block.differs).collect();
+    let start = "the 3 blocks differ from each other: operations (ReLU and Tanh between block.1 and block.2)";
+    assert!(differs[0].starts_with(start), "{differs:?}");
 }
 
 /// A layer more in one of two blocks shifts the numbers of names, which looked like other wiring.

@@ -372,11 +372,29 @@ fn aspects(kinds: &[Kind<'_>], blocks: &[&Block]) -> String {
             1..=2 if others.len() * 2 < blocks.len() => {
                 words.push(format!("{word}{names} in {}", others.join(" and ")))
             }
+            _ if *word == "operations" => words.push(format!("{word}{}", nearest(kinds, blocks))),
             _ => words.push(format!("{word}{names}")),
         }
     }
     words.join(", ")
 }
+
+/// Names the operations in which the two blocks differ that are most alike: ` (ReLU and Tanh between block.1 and block.2)`.
+fn nearest(kinds: &[Kind<'_>], blocks: &[&Block]) -> String {
+    let pairs =
+        kinds.iter().enumerate().take(MOST_KINDS).flat_map(|(at, one)| kinds[..at].iter().map(move |it| (it, one)));
+    let differing = pairs.map(|((one, first), (other, second))| {
+        let operations = keys(&one.operations, &other.operations).into_iter();
+        let odd = operations.filter(|it| one.operations.get(*it) != other.operations.get(*it)).cloned();
+        (odd.collect::<Vec<_>>(), [first, second].map(|members| short(&blocks[members[0]].name)))
+    });
+    let fewest = differing.filter(|(odd, _)| !odd.is_empty()).min_by_key(|(odd, _)| odd.len());
+    let few = fewest.filter(|(odd, _)| odd.len() <= 2);
+    few.map_or_else(String::new, |(odd, [one, other])| format!(" ({} between {one} and {other})", list(odd, "and")))
+}
+
+/// Limit on the forms of blocks that are compared with each other.
+const MOST_KINDS: usize = 16;
 
 /// Limit on the attributes that are named for blocks which all differ.
 const MOST_NAMED: usize = 5;
