@@ -1,9 +1,10 @@
 //! Values of constants: range, histogram, share of zeros, and losses in narrower types.
 
 use serde::{Serialize, Serializer};
-use typelift::edit::{Bf16, F16};
 use typelift::ops::{self, LayerKind};
 use typelift::precision::schemes;
+use typelift::promote::ElementType;
+use typelift::values::round;
 use typelift::{Graph, Layer, Model};
 
 use crate::folded::{Strings, Text};
@@ -87,10 +88,10 @@ struct Narrowed {
 }
 
 impl Narrowed {
-    fn new(element_type: &'static str, values: &[f64], round: impl Fn(f32) -> f32) -> Self {
-        let mut lost = Self { element_type, infinite: 0, zero: 0, worst: 0.0 };
+    fn new(to: ElementType, values: &[f64]) -> Self {
+        let mut lost = Self { element_type: to.name(), infinite: 0, zero: 0, worst: 0.0 };
         for &value in values.iter().filter(|&&value| value != 0.0) {
-            let rounded = f64::from(round(value as f32));
+            let rounded = round(to, value);
             match (rounded.is_infinite(), rounded == 0.0) {
                 (true, _) => lost.infinite += 1,
                 (_, true) => lost.zero += 1,
@@ -205,15 +206,13 @@ fn values(read: &[f64], layer: &Layer, path: Text, bytes: u64, strings: &mut Str
         finite.iter().copied().fold(f64::INFINITY, f64::min),
         finite.iter().copied().fold(f64::NEG_INFINITY, f64::max),
     );
-    let bf16 = || Narrowed::new("bf16", &finite, |value| Bf16::from(value).into());
-    let f16 = || Narrowed::new("f16", &finite, |value| F16::from(value).into());
-    let narrowed = match port.element_type().name() {
+    let narrower: &[ElementType] = match port.element_type() {
         // The values of a quantized constant have lost more before.
-        _ if bytes == 0 => Vec::new(),
-        "f32" | "f64" => vec![f16(), bf16()],
-        "f16" => vec![bf16()],
-        "bf16" => vec![f16()],
-        _ => Vec::new(),
+        _ if bytes == 0 => &[],
+        ElementType::F32 | ElementType::F64 => &[ElementType::F16, ElementType::Bf16],
+        ElementType::F16 => &[ElementType::Bf16],
+        ElementType::Bf16 => &[ElementType::F16],
+        _ => &[],
     };
     Some(Values {
         path,
@@ -227,7 +226,7 @@ fn values(read: &[f64], layer: &Layer, path: Text, bytes: u64, strings: &mut Str
         zeros: read.iter().filter(|&&value| value == 0.0).count(),
         not_finite: (read.len() - finite.len()) as u64,
         bars: if min < max { bars(&finite, min, max) } else { Vec::new() },
-        narrowed,
+        narrowed: narrower.iter().map(|&to| Narrowed::new(to, &finite)).collect(),
         within: None,
     })
 }
@@ -250,7 +249,7 @@ mod tests {
     #[test]
     fn losses_in_narrower_types_are_those_of_rounding() {
         let values = [0.0, 1.0, 1e6, 1e-9, 1.0 + 1.0 / 4096.0];
-        let lost = Narrowed::new("f16", &values, |value| f32::from(F16::from(value)));
+        let lost = Narrowed::new(ElementType::F16, &values);
         assert_eq!((lost.infinite, lost.zero), (1, 1));
         assert!(lost.worst > 2e-4 && lost.worst < 3e-4, "{}", lost.worst);
         assert_eq!(bars(&[0.0, 0.5, 1.0], 0.0, 1.0).iter().sum::<usize>(), 3);

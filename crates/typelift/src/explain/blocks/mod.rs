@@ -26,8 +26,7 @@ use crate::model::weights::Weights;
 use crate::precision::schemes::Scheme;
 use crate::symbols::Formulas;
 
-use self::differences::Form;
-use self::differences::describe;
+use self::differences::{Form, describe};
 pub(crate) use self::figures::Figures;
 
 /// The blocks of a model and its bodies.

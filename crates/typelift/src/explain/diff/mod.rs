@@ -12,7 +12,7 @@ pub(crate) mod values;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::ser::{SerializeSeq as _, SerializeStruct as _};
+use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
 
 use crate::base::hash::HashSet;
@@ -75,35 +75,29 @@ impl Serialize for Diff {
         object.serialize_field("same", &self.is_same())?;
         object.serialize_field("story", &self.story())?;
         object.serialize_field("unread_constants", &self.unread)?;
-        object.serialize_field("changes", &ChangeList(&self.changes, &self.info))?;
+        let info = self.info.iter().map(|change| Item::Model { kind: ChangeKind::Info, layer: None, change });
+        let changes: Vec<Item<'_>> = self.changes.iter().map(Item::Layer).chain(info).collect();
+        object.serialize_field("changes", &changes)?;
         object.end()
     }
 }
 
-struct ChangeList<'a>(&'a [Change], &'a [InfoChange]);
-
-impl Serialize for ChangeList<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut list = serializer.serialize_seq(Some(self.0.len() + self.1.len()))?;
-        self.0.iter().try_for_each(|change| list.serialize_element(change))?;
-        self.1
-            .iter()
-            .try_for_each(|change| list.serialize_element(&OfModel { kind: ChangeKind::Info, layer: None, change }))?;
-        list.end()
-    }
-}
-
-/// A change of the metadata, which belongs to no layer.
+/// A change of a layer, or of the metadata, which belongs to none.
 #[derive(Serialize)]
-struct OfModel<'a> {
-    kind: ChangeKind,
-    layer: Option<()>,
-    #[serde(flatten)]
-    change: &'a InfoChange,
+#[serde(untagged)]
+enum Item<'a> {
+    Layer(&'a Change),
+    Model {
+        kind: ChangeKind,
+        layer: Option<()>,
+        #[serde(flatten)]
+        change: &'a InfoChange,
+    },
 }
 
 /// Kind of difference.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum ChangeKind {
     /// A layer that only the second model has.
@@ -162,12 +156,6 @@ impl ChangeKind {
             Self::Names => "names",
             Self::Info => "info",
         }
-    }
-}
-
-impl Serialize for ChangeKind {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
     }
 }
 
