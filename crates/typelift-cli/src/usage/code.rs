@@ -85,8 +85,13 @@ impl Asked<'_> {
         let formula = match sign {
             Some(sign) => format!("_ {sign} {}", formula.trim()),
             None => {
-                let parts = formula.split_whitespace();
-                parts.map(|part| if part == name { "_" } else { part }).collect::<Vec<_>>().join(" ")
+                let parts = formula.trim().split_inclusive(|letter| !is_part(letter));
+                let end = |part: &str| part.find(|letter| !is_part(letter)).unwrap_or(part.len());
+                let renamed = parts.map(|part| match part.split_at(end(part)) {
+                    (word, rest) if word == name => format!("_{rest}"),
+                    _ => part.to_owned(),
+                });
+                renamed.collect()
             }
         };
         let start = match self.model().and_then(|model| model.graph().layer(model.find(&name).ok()?.1)) {
@@ -96,7 +101,8 @@ impl Asked<'_> {
             _ if self.ends("").iter().any(|(input, _)| *input == name) => format!("before {} :", quoted(&name)),
             _ => format!("after {} :", quoted(&name)),
         };
-        formula.split(' ').any(|part| part == "_").then(|| format!("{start} {formula}"))
+        let is_updated = formula.split(|letter| !is_part(letter)).any(|part| part == "_");
+        is_updated.then(|| format!("{start} {formula}"))
     }
 }
 

@@ -68,6 +68,9 @@ impl Asked<'_> {
                     }
                     "TYPE[SHAPE]" => values = vec![tensor_type(rest)?],
                     "EXPRESSION" if is_last => values = self.expressions(line.trim_end_matches(" = "), rest),
+                    "VALUE" if is_last && rest.contains(' ') && !rest.contains(['"', '[']) => {
+                        values = vec![format!("\"{rest}\"")]
+                    }
                     "LAYOUT" | "VALUE" if is_last => values = vec![rest.to_owned()],
                     "NEW" | "NAME" if is_last && rest.contains([';', ',']) => return None,
                     "NEW" | "NAME" if is_last => values = vec![quoted(rest.trim_matches(['"', '\'']))],

@@ -48,7 +48,9 @@ impl<'a> Asked<'a> {
                     Some(("--rules", text.clone()))
                 }
                 // `infer --shapes MODEL.xml x=[1,3]`.
-                "infer" if text.contains("=[") && !is_option(text) => Some(("--set-shape", text.clone())),
+                "infer" if !is_option(text) && (text.contains("=[") || text.contains(':') && text.contains(',')) => {
+                    Some(("--set-shape", text.clone()))
+                }
                 "promote" if text.contains('(') => Some(("", text.replace('(', "[").replace(')', "]"))),
                 _ => None,
             };
@@ -112,7 +114,9 @@ impl<'a> Asked<'a> {
             let is_value = |text: &&String| takes_value && if is_own { !is_option(text) } else { is_bare(text) };
             let mut value = layout.or(value).or_else(|| rest.next_if(|text| is_value(text)).cloned());
             is_moved |= value.is_some() && !is_own && !text.contains('=');
-            let is_named = verb.is_some_and(|verb| valued(verb, name).contains(" NAME="));
+            let is_foreign = verb.is_some_and(|verb| !has(verb, name));
+            let is_named = verb.is_some_and(|verb| valued(verb, name).contains(" NAME="))
+                || is_foreign && meanings(name).iter().any(|meant| meant.contains(" NAME="));
             let is_name = |value: &String| is_named && !value.contains(['=', ':', '[', '(', '{', ',']);
             let mut more: Vec<_> = value.clone().into_iter().filter(is_name).collect();
             while let Some(text) = rest.next_if(|text| !more.is_empty() && is_bare(text)) {

@@ -101,7 +101,7 @@ impl Asked<'_> {
         let own = |meant: &'static str| meant.strip_prefix(verb.get_name()).map_or(meant, str::trim_start);
         let other = || meanings(given).into_iter().map(own).filter(|own| has(verb, own)).map(split).find(is_whole);
         let whole = form.map(|form| vec![option.to_owned(), form]).or_else(|| self.repeated(verb, option, given));
-        whole.or_else(|| if is_optional(verb, option) { None } else { other() })
+        whole.or_else(|| if is_optional(verb, option) || place.starts_with("NAME=") { None } else { other() })
     }
 
     /// A pattern of layers: `type:Softmax` for the name of an operation, and `@FILE` for a file.

@@ -934,6 +934,8 @@ const WISHES: &[&str] = &[
     "rewrite R --apply fuse_rms_norm -o o.xml",
     "compare M R --output report.html",
     "shape R head",
+    "infer R image:1,3,32,32",
+    "convert R --input-shape image 1x3x32x32 -o o.xml",
 ];
 
 /// Statements in the notation of other programs.
@@ -989,6 +991,7 @@ const STATEMENTS: &[&str] = &[
     "rewrite R -e 'graph.cleanup()' -o o.xml",
     "rewrite R -e 'Relu(x) := Abs(x)' -o o.xml",
     "rewrite R -e 'set image batch 1' -o o.xml",
+    "rewrite R -e 'image = (image - 0.5) / 0.5' -o o.xml",
     "rewrite R -e 'change softmax axis to 0' -o o.xml",
 ];
 
