@@ -772,7 +772,7 @@ fn a_command_that_cannot_be_understood_gets_a_tip() {
     for (arguments, tip) in [
         (&["stats", "--json", "x.xml"][..], "write `typelift stats --format json x.xml`"),
         (&["check", "--werror", "x.xml"], "write `typelift check --deny warnings x.xml`"),
-        (&["diff", "-o", "y.xml", "x.xml"], "write `typelift view x.xml AFTER.xml -o changes.html`"),
+        (&["diff", "-o", "y.xml", "x.xml"], "write `typelift view x.xml AFTER.xml -o model.html`"),
         (&["diff", "--xyz", "a.xml", "b.xml"], "`typelift diff -h` lists the options"),
         (&["convert", "--algin", "pytorch", "x.xml"], "write `typelift convert x.xml --align pytorch -o OUT.xml`"),
         (&["dif", "x.xml"], "write `typelift diff x.xml AFTER.xml`"),
