@@ -630,9 +630,11 @@ impl Asked<'_> {
             return Some(format!("the command comes first: `{line}`"));
         }
         let verb = self.program.find_subcommand(option.trim_start_matches('-')).map(Command::get_name);
-        let meant = meanings(option).first().copied().filter(|_| !is_model_option(option));
+        let meant = meanings(option).first().copied();
+        let meant = meant.filter(|meant| !is_model_option(option) && !is_output(meant));
         let having = || self.best(self.verbs().filter(|verb| has(verb, option)).map(Command::get_name));
-        match verb.or(meant).or_else(|| self.conversion()).or_else(having) {
+        let writing = || self.output().map(|_| "convert");
+        match verb.or(meant).or_else(|| self.conversion()).or_else(writing).or_else(having) {
             Some(meant) => self.said(meant),
             None if option.starts_with('-') => None,
             None if is_xml(option) && !Path::new(option).exists() => self.said("convert"),

@@ -484,6 +484,20 @@ fn one_difference_is_one_change_with_its_reason() {
     }
 }
 
+/// Layers of a removed output were said to be fused into the output that was added.
+#[test]
+fn nothing_is_fused_into_an_output() {
+    let model = |end: &str| {
+        let mut model =
+            typelift::Model::from_text(&format!("x = Parameter : f32[4]\na = ReLU(x)\nb = Tanh(a)\n{end}")).unwrap();
+        assert_eq!(typelift::infer(&mut model), []);
+        model
+    };
+    let before = model("c = Exp(b)\nd = Abs(c)\nq = Result(b)\nr = Result(d)");
+    let story = typelift::diff(&before, &model("q = Result(b)\ns = Result(a)")).story();
+    assert!(!story.iter().any(|line| line.contains("fused")), "{story:?}");
+}
+
 /// The order of a Transpose was said to be the bias that replaced another constant, and weights into which a Multiply was
 /// folded were said to be changed.
 #[test]

@@ -442,6 +442,7 @@ fn statements_give_constants_other_values() {
     assert_eq!(parsed.files().count(), 1);
     for (statement, reason) in [
         ("set m = 1", "set m: MatMul 3 `m` is not a constant"),
+        ("set x = 1", "`x` is not a constant; `freeze x = VALUE` makes it one"),
         ("set w = 1 + bais", "no layer and no tensor is called `bais`"),
         ("set w = matmul(w, [1, 2])", "[2] are not two matrices"),
         ("set w = npy(\"nowhere.npy\")", "cannot read `nowhere.npy`: "),

@@ -175,7 +175,9 @@ fn is_constant(group: &Alike<'_>) -> bool {
 /// layer.0–11` or `replaced: 4 Slice : f32 by 2 VariadicSplit : f32, f32, in each of layers.0–7`. Returns the groups of
 /// constants apart.
 fn rewritten(changes: Vec<&Change>) -> (Vec<StoryLine<'_>>, Vec<Alike<'_>>) {
-    let there: HashSet<_> = changes.iter().filter(|it| it.kind != ChangeKind::Removed).map(|it| place(it)).collect();
+    // Nothing is fused into an output.
+    let there = changes.iter().filter(|it| it.kind != ChangeKind::Removed && it.operation != "Result");
+    let there: HashSet<_> = there.map(|it| place(it)).collect();
     let successor = |change: &Change| {
         let is_weight = change.kind == ChangeKind::Constant;
         let own = change.into.filter(|_| is_weight || !change.is_stored && change.operation != "Const");

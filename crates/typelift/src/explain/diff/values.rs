@@ -192,7 +192,8 @@ impl ValueChange {
             && count + self.zeros == self.of
             && count > 1
             && most - least <= most.abs() * SAME_FACTOR;
-        (is_common && (least - 1.0).abs() > SAME_FACTOR).then(|| short(least.midpoint(most)))
+        // There is no factor -0.
+        (is_common && (least - 1.0).abs() > SAME_FACTOR).then(|| short(least.midpoint(most) + 0.0))
     }
 
     pub(super) fn error(&self) -> ValueError {

@@ -178,7 +178,11 @@ pub(super) fn set(model: &mut Model, lets: &mut Lets, name: &str, value: &Formul
         let layer = model.graph().layer(tensor.layer).map(self_describe).unwrap_or_default();
         let constant = model.graph().producers(tensor.layer).into_iter().flatten().find_map(|it| stored(model, it));
         let constant = constant.and_then(|id| model.graph().layer(id));
-        let near = constant.map_or(String::new(), |it| format!("; its constant is `{}`", it.name()));
+        let near = match constant {
+            Some(it) => format!("; its constant is `{}`", it.name()),
+            None if model.find_input(name).is_ok() => format!("; `freeze {name} = VALUE` makes it one"),
+            None => String::new(),
+        };
         return Err(format!("{layer} is not a constant{near}"));
     }
     let owns: Vec<_> =

@@ -1,7 +1,7 @@
 //! Search of the layers and tensors that statements name.
 
 use crate::base::name_pattern::NamePattern;
-use crate::base::names::{captures, is_glob, matches_glob};
+use crate::base::names::{captures, is_glob, matches_glob, near};
 use crate::edit::Edit;
 use crate::edit::inputs_outputs::{End, InterfaceError};
 use crate::model::graph::{EditError, LayerId, Model, Output};
@@ -62,7 +62,12 @@ pub(super) fn tensor(model: &Model, name: &str) -> Result<Output, String> {
 }
 
 pub(super) fn unknown(model: &Model, name: &str, error: &InterfaceError) -> String {
-    with_suggestion(model, name, error.to_string())
+    let found = match error {
+        // An input is not meant where an output is missing.
+        InterfaceError::Unknown { known, .. } => near(name, known.iter().map(String::as_str)),
+        _ => model.nearest_name(name),
+    };
+    found.map_or_else(|| error.to_string(), |near| format!("{error}; did you mean `{near}`?"))
 }
 
 pub(super) fn all(model: &Model) -> impl Iterator<Item = String> {
