@@ -208,8 +208,8 @@ fn is_absence(line: &str) -> bool {
 fn is_not_started(parts: &[OsString], status: ExitStatus, text: &[u8]) -> bool {
     let text = String::from_utf8_lossy(text);
     let is_absent = |part: &OsString| {
-        let is_named = |part: &str| part.len() > 2 && !part.contains("{}") && text.contains(part);
-        part.to_str().is_some_and(is_named) && !Path::new(part).exists()
+        part.to_str().is_some_and(|part: &str| part.len() > 2 && !part.contains("{}") && text.contains(part))
+            && !Path::new(part).exists()
     };
     matches!(status.code(), Some(126 | 127))
         || !status.success() && is_absence(&text) && parts[1..].iter().any(is_absent)

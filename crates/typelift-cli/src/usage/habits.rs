@@ -77,8 +77,7 @@ pub(super) fn meant(arguments: &[OsString]) -> Option<Vec<String>> {
 /// Words with the dashes and quotes that a text program has changed.
 fn plainly(words: &[&str]) -> Vec<String> {
     let quote = if cfg!(windows) { "\"" } else { "'" };
-    let is_changed = |word: &&str| word.starts_with(TYPOGRAPHIC) && !Path::new(word).exists();
-    if !words.iter().any(is_changed) {
+    if !words.iter().any(|word: &&str| word.starts_with(TYPOGRAPHIC) && !Path::new(word).exists()) {
         return words.iter().map(|word| (*word).to_owned()).collect();
     }
     let dashed = |word: &str| match word.trim_start_matches(['–', '—', '-']) {

@@ -103,8 +103,8 @@ impl Asked<'_> {
     fn refusal(&self, meant: &[String], wrong: &str) -> Option<String> {
         let texts = meant.iter().map(|line| plain(line));
         let is_same = |text: &&str| {
-            let is_word = |word: &str| wrong.split(' ').next() == Some(word);
-            text.split(' ').take(2).any(is_word) && text.contains('"') == wrong.contains('"')
+            text.split(' ').take(2).any(|word: &str| wrong.split(' ').next() == Some(word))
+                && text.contains('"') == wrong.contains('"')
         };
         // The error of a statement that is read has its reason.
         let mut texts = texts.filter(|text| is_same(text) && wrong.parse::<Script>().is_err());
@@ -146,9 +146,9 @@ impl Asked<'_> {
 
     pub(super) fn runs(&self, statement: &str) -> bool {
         let is_read = |script: &Script| script.files().all(Path::exists);
-        let runs =
-            |script: Script| !is_read(&script) || self.model().is_none_or(|model| script.run(model.clone()).is_ok());
-        statement.parse().is_ok_and(runs)
+        statement.parse().is_ok_and(|script: Script| {
+            !is_read(&script) || self.model().is_none_or(|model| script.run(model.clone()).is_ok())
+        })
     }
 
     /// Commands that may be meant by a statement of other programs or in words, the likeliest first.

@@ -54,8 +54,7 @@ pub(super) fn similar(verb: &Command, name: &str) -> Vec<String> {
     let is_near = |near: &String| long.len() > 1 && is_slip(long, near);
     let near_own = typelift::near(long, own.iter().copied()).filter(is_near);
     let near = typelift::near(long, known_words()).filter(is_near);
-    let is_slip = |own: &String| own.len().abs_diff(long.len()) < 2;
-    let slip = near_own.clone().filter(is_slip);
+    let slip = near_own.clone().filter(|own: &String| own.len().abs_diff(long.len()) < 2);
     let all = slip.into_iter().chain(within(name, names.iter().copied())).chain(near_own).chain(near);
     all.map(|name| format!("--{name}")).collect()
 }
