@@ -212,7 +212,9 @@ impl Asked<'_> {
         let is_end = |own: &[String]| own.len() >= dims.len() && own.iter().rev().zip(dims.iter().rev()).all(is_same);
         let fits = |own: &[String]| is_end(own) || is_size(own);
         let whole = self.input(name, |own| own.len() == dims.len() && fits(own));
-        let (name, own) = whole.or_else(|| self.input(name, fits))?;
+        // `[8,3,64,64]` is another batch than `[1,3,64,64]`.
+        let near = whole.or_else(|| self.input(name, fits));
+        let (name, own) = near.or_else(|| self.input(name, |own| own.len() == dims.len()))?;
         let is_fit = fits(&own);
         let dims = if is_size(&own) { [&dims[..], &dims].concat() } else { dims };
         let is_shape =

@@ -801,6 +801,7 @@ const SHELL: &[&str] = &[
     "mo --input_model R --input_shape [1,3,32,32],[1,100] --mean_values image[123,117,104]",
     "check R --output report.sarif",
     "R --output_model fp16/ocr.xml",
+    "convert R --input_shape [8,3,32,32] -o o.xml",
     "diff M R --ignore weights",
     "polygraphy surgeon extract R --inputs norm:[1,64]:float32 --outputs head:auto -o sub.xml",
     "git difftool HEAD~1 R",
