@@ -99,7 +99,7 @@ impl Asked<'_> {
         asked.verb_tip(&word).filter(|_| is_word).or_else(|| self.refusal(&meant, wrong))
     }
 
-    /// What the model says about a statement that is only written otherwise than it was typed.
+    /// The answer of the model to a statement that is only written otherwise than it was typed.
     fn refusal(&self, meant: &[String], wrong: &str) -> Option<String> {
         let texts = meant.iter().map(|line| plain(line));
         let is_same = |text: &&str| {

@@ -205,7 +205,7 @@ impl Shapes {
             })
             .collect();
         let hints = wanted.iter().map(|length| length.unwrap_or(1));
-        // Where nothing fits from the lengths on, shorter ones may.
+        // Shorter lengths may fit where none from these on does.
         let most = hints.clone().max().unwrap_or(1).max(1).ilog2() + 1;
         let near = (0..=most.min(62))
             .rev()
