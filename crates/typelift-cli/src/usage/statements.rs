@@ -127,7 +127,7 @@ impl Asked<'_> {
             texts.extend([(*part).to_owned(), format!("{first} {part}")].iter().flat_map(|text| self.statements(text)));
             let texts: Vec<_> = texts.iter().map(|line| plain(line)).collect();
             let run = texts.iter().find(|text| self.runs(&format!("{done}{text}\n")));
-            // It may need the next one.
+            // A statement that does not run may need the next one.
             let text = run.or_else(|| texts.iter().find(|text| text.parse::<Script>().is_ok()))?;
             done += &format!("{text}\n");
         }

@@ -247,7 +247,7 @@ impl<'a> Flow<'a> {
             }
             start = end;
         }
-        // One block may lack an operation.
+        // An operation may be missing in one block.
         let types = |block: &FoundBlock| BTreeSet::from_iter(self.types(places, block.start, block.end));
         let count = |block: &FoundBlock| found.iter().filter(|other| types(other) == types(block)).count();
         let Some(usual) = found.iter().take(2).max_by_key(|block| count(block)).map(types) else { return Vec::new() };

@@ -26,8 +26,7 @@ impl Graph {
         Err(EditError::Incompatible { from: new, from_type: is.to_string(), to: old, to_type: was.to_string() })
     }
 
-    /// Returns the node of a layer. This avoids `ok_or`, which would create the error on success too.
-    // With `ok_or`, the error would be created and dropped on success too.
+    /// With `ok_or`, the error would be created and dropped on success too.
     pub(super) fn known(&self, id: LayerId) -> Result<NodeIndex, EditError> {
         match self.node(id) {
             Some(node) => Ok(node),
